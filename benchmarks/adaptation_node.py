@@ -1,9 +1,9 @@
-"""The adaptation node with the MuJoCo simulator over ROS 2: time of a control step, jitter, and payloads in motion.
+"""Adaptation node with the MuJoCo simulator over ROS 2: time of a control step, jitter, and payloads in motion.
 
     PYTHONPATH=benchmarks:test python benchmarks/adaptation_node.py
 
-Simulator, node and this client are processes of their own on one machine. Jitter is that of the efforts as the
-middleware receives them here.
+Simulator, node and this client are separate processes on one machine. Jitter is measured on the efforts that this
+client receives.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.report.results import Result
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
-PERIOD_S, ROUNDS, MASS = 4.0, 8, 2.0  # of the motion, s; kg
+PERIOD_S, ROUNDS, MASS = 4.0, 8, 2.0  # period of the motion [s], rounds, payload [kg]
 GRIP_S = 3.3 * PERIOD_S
 ROBOT = {f"robot.locked_joints.{name}": value for name, value in MODEL.locked_joints.items()}
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -47,12 +47,12 @@ class Run:
     log: str
 
     def largest(self, begin: float, end: float) -> float:
-        """In a span of time [rad]."""
+        """Largest error in a span of time [rad]."""
         return float(self.error[(self.time >= begin) & (self.time < end)].max())
 
     @property
     def former(self) -> float:
-        """Largest error of the rounds before the payload, without the first."""
+        """Largest error before the payload, without the first round [rad]."""
         return self.largest(PERIOD_S, self.gripped)
 
     @property
@@ -65,13 +65,13 @@ class Run:
 
 
 def cpu_seconds(process: int) -> float:
-    """Of all threads of a process."""
+    """Processor time of all threads of a process [s]."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> Run:
-    """Sway, and grip a payload after some rounds."""
+    """Let the arm sway, and grip a payload after some rounds."""
     simulator = {**ROBOT, "simulation.seed": seed}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -92,7 +92,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> Run:
 
 
 def errors(arm: AdaptedArm, start: float) -> tuple[Array, Array]:
-    """Time since the start of the reference, and the largest error of a joint, while it moves."""
+    """Time since the start of the reference [s], and largest joint error [rad], during the motion."""
     stamps = np.array([state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state, _ in arm.states]) - start
     columns = [arm.states[-1][0].name.index(joint) for joint in JOINTS]
     position = np.array([state.position for state, _ in arm.states])[:, columns]
@@ -102,7 +102,7 @@ def errors(arm: AdaptedArm, start: float) -> tuple[Array, Array]:
 
 
 def step_times(result: Result, seconds: float = 20.0) -> Array:
-    """Processor time of every tick of a controlled arm with seven joints that adapt, and of its joint states [s]."""
+    """Processor time per tick of an adaptive arm with seven joints, including the update by joint states [s]."""
     options = EffortControlOptions()
     estimate = first_estimate(result.model, str(result.directory))
     robot = SimulatedRobot(result.model, start=START)
@@ -131,7 +131,7 @@ def step_times(result: Result, seconds: float = 20.0) -> Array:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0, help="of drives, noise and the calibration")
+    parser.add_argument("--seed", type=int, default=0, help="seed of drives, noise and calibration")
     seed = parser.parse_args().seed
     rows, jitter, logs = [], [], []
     with tempfile.TemporaryDirectory() as folder, claim_domain() as domain:
@@ -163,24 +163,24 @@ def main() -> None:
 def _text(spent: Array, rows: list[list[str]], jitter: list[list[str]], logs: list[str]) -> str:
     return f"""## Adaptation node
 
-A Panda in MuJoCo with friction and sensor noise, calibrated by the tool itself from one motion of 20 s (a second one
+A Panda in MuJoCo with friction and sensor noise, calibrated by this package from one motion of 20 s (a second motion is
 held out), under torque control at 500 Hz over ROS 2; joint states at 500 Hz. All joints sway by up to 0.4 rad with a
-period of {PERIOD_S:g} s; after {GRIP_S:.1f} s the hand grips a box of {MASS:g} kg, in motion.
+period of {PERIOD_S:g} s; after {GRIP_S:.1f} s the moving hand grips a box of {MASS:g} kg.
 
-One control step (watch, reference, torque of seven joints, adaptation of seven bodies, and the joint state that it acts
-on) takes {np.median(spent):.2f} ms of processor time in the median, {np.percentile(spent, 99.9):.2f} ms at the 99.9th
+One control step (supervision, reference, torque of seven joints, adaptation of seven bodies, update by the joint state)
+takes {np.median(spent):.2f} ms of processor time in the median, {np.percentile(spent, 99.9):.2f} ms at the 99.9th
 percentile.
 
-Largest error of any joint [mrad]: in the two rounds before the grip, in the second after it, and in the last round; and
-the time from the grip until it stays below twice the first of these [s]:
+Largest joint error [mrad] in the two rounds before the grip, in the first second after the grip, and in the last round;
+time from the grip until the error stays below twice the error before the grip [s]:
 
-{table(["first estimate", "before", "gripped", "last round", "below twice within"], rows)}
+{table(["first estimate", "before", "gripped", "last round", "recovered after"], rows)}
 
-Steps between efforts as received by another process [ms], and processor time of the node:
+Time between efforts at another process [ms], and processor time of the node:
 
 {table(["run", "rate [Hz]", "1 %", "median", "99 %", "99.9 %", "largest", "processor"], jitter)}
 
-{"No run was stopped." if not logs else "Stopped: " + "; ".join(logs)}
+{"All runs ended without a stop." if not logs else "Stopped: " + "; ".join(logs)}
 
 {machine()}, load {os.getloadavg()[1]:.1f} at the end"""
 

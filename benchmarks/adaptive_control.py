@@ -1,4 +1,4 @@
-"""Adaptive tracking of a seven-joint arm: errors of four laws, as [Lee2019] figs. 5.4 to 5.6, and their cost."""
+"""Adaptive tracking of a seven-joint arm: errors of four laws, as in [Lee2019] figs. 5.4 to 5.6, and processor time."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ SIGMAS, AMPLITUDES = tuple(0.05 * k for k in range(1, 9)), (0.4, 0.6, 0.8, 1.0, 
 PERIOD_S, DT = 5.0, 1e-3
 STEPS = int(PERIOD_S / DT)
 SPEEDS = {Law.NONE: 0.0, Law.EUCLIDEAN: 5e-5, Law.PULLBACK: 1.0, Law.NATURAL: 1.0}
-ROUNDS = 4  # of a payload
+ROUNDS = 4  # with a payload
 FLANGE = np.array([0.0, 0.0, 0.107])  # m in the frame of the last joint
 
 
@@ -49,7 +49,7 @@ class Run:
     seconds: Array
 
     def rms(self, begin: float = 0.0, end: float = np.inf) -> float:
-        """RMS error of all joints in a span of time [degrees]; infinite where tracking was lost."""
+        """RMS error of all joints in a span of time [degrees]; infinite if tracking was lost."""
         rows = slice(int(begin / DT), None if np.isinf(end) else int(end / DT))
         part = self.errors[rows]
         if not (len(part) and np.isfinite(part).all()):
@@ -99,7 +99,7 @@ def cosine(amplitudes: Sequence[float]) -> Callable[[float], Reference]:
 
 
 def batch_of(model: RobotModel, sigma: float, draws: int, index: int, options: AdaptationOptions) -> Batch:
-    """One arm for every draw."""
+    """Batch with one arm per draw."""
     first = [perturbed(model, sigma, np.random.default_rng([draw, index])) for draw in range(draws)]
     return Batch(model, model.with_bodies(model.consistent_body_prior), np.array(first), options, START)
 
@@ -116,12 +116,12 @@ def perturbed(model: RobotModel, sigma: float, rng: np.random.Generator) -> Arra
 
 
 def shown(value: float) -> str:
-    """An error for a table."""
+    """Format an error for a table."""
     return "lost" if np.isinf(value) else f"{value:.3f}"
 
 
 def means(values: Array) -> list[str]:
-    """Of every row."""
+    """Formatted mean of every row."""
     return [shown(float(row.mean())) for row in values]
 
 
@@ -171,14 +171,14 @@ def main() -> None:
     header = ["law", *(f"σ = {sigma:g}" for sigma in SIGMAS), "consistent, worst run"]
     text = f"""## Adaptive tracking
 
-Rigid bodies of the Panda without friction (the WAM of [Lee2019]_ sec. 5.5 is in no package), its joint and effort
-limits left aside; λ = 10, K = λM, Λ = λ; steps of {1e3 * DT:g} ms; speeds of adaptation as there (Euclidean
-5e-5, others 1). References are A (cos(2π t / 5 s) - 1) about the ready pose. Draws are simulated side by side, by one
-step of the articulated body algorithm per {1e3 * DT:g} ms (loads and the last table: four); squared errors of three of
-each batch differ by {difference:.1g} rad² at most from those of controllers of their own in 0.3 s.
-Mean RMS tracking error of all joints [degrees].
+Rigid bodies of the Panda (packages do not contain the WAM of [Lee2019]_ sec. 5.5), without friction, joint limits and
+effort limits; λ = 10, K = λM, Λ = λ; steps of {1e3 * DT:g} ms; adaptation speeds as in the source (Euclidean 5e-5,
+other laws 1). References are A (cos(2π t / 5 s) - 1) about the ready pose. All draws of a batch run in parallel, with
+one step of the articulated body algorithm per {1e3 * DT:g} ms (loads and the last table: four steps). Check: three arms
+of each batch also run with separate controllers for 0.3 s; squared errors differ by at most {difference:.1g} rad².
+Tables list the mean RMS tracking error of all joints [degrees].
 
-First estimates off by σ, one period with A = 0.8, {draws} draws (fig. 5.4):
+First estimates with an error of σ, one period with A = 0.8, {draws} draws (fig. 5.4):
 
 {table(header, by_noise)}
 
@@ -188,8 +188,8 @@ First estimates off by σ, one period with A = 0.8, {draws} draws (fig. 5.4):
 
 ![Tracking errors of four laws](../figures/adaptive_control.svg)
 
-Unknown loads of 3 kg at the flange, first guess a sphere of 1 kg and 0.1 m, the last link alone adapted; rounds with
-A = 0.8 (fig. 5.6):
+Unknown loads of 3 kg at the flange. The first guess is a sphere of 1 kg and 0.1 m; only the last link adapts. Rounds
+with A = 0.8 (fig. 5.6):
 
 {table(["load", "law", *(f"round {k + 1}" for k in range(ROUNDS))], by_load)}
 

@@ -1,8 +1,8 @@
-"""Against FIGAROH 1.0.2: a UR10 with friction, rotor inertia and offset, the same samples, in the same run.
+"""Comparison with FIGAROH 1.0.2: a UR10 with friction, rotor inertia and offset, equal samples, one run.
 
-FIGAROH runs in an environment of its own, made once with ``--install`` (about 1 GB in .build/figaroh); without it only
-our figures are measured. Both sides get the samples in memory and give a physically consistent estimate; loading of
-libraries and files is not counted as time, and counted as memory.
+FIGAROH runs in a separate environment, made once with ``--install`` (about 1 GB in .build/figaroh); without it only
+our figures are measured. Both sides get the samples in memory and give a physically consistent estimate. Loading of
+libraries and files counts as memory and not as time.
 """
 
 import argparse
@@ -27,27 +27,27 @@ DECIMATION = 10  # the default of FIGAROH's BaseIdentification.solve
 WANTED = {"seconds": 10.0, "memory": 15.0, "regressor": 1.5}
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 BOUND = """\
-Wanted are 6 copies for the whole of identification; they are not reached. The two matrix products that reduce a batch
-run at two thirds of the core's peak and take 2 copies where the batch is in the cache. Motions and screws of the bodies
-take 3, and motions alone 2 more for the residuals; the rest is passes over arrays between them. By a count of their
-operations compiled kernels would halve the motions at best, which leaves 9 to 10 copies. For as many samples that saves
-less time than a compiler takes to load: there are none."""
+The goal of 6 copies for the whole identification is not reached. The two matrix products that reduce a batch run at two
+thirds of the core's peak and take 2 copies if the batch is in the cache. Motions and screws of the bodies take 3,
+motions for the residuals 2 more, and passes over arrays the rest. By a count of operations, compiled kernels would at
+best halve the motions, which leaves 9 to 10 copies. For this number of samples they save less time than a compiler
+takes to load: the package does not use them."""
 CORES = sorted({1, min(2, os.cpu_count() or 1)})
 STREAM_MARKS = (10_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 COMPARED = """\
 A UR10 with viscous and Coulomb friction, rotor inertia and offset (84 parameters), 100 s of a Fourier motion at 1 kHz,
-0.5 N m of noise, the URDF wrong by added point masses. Both get the same arrays in memory, in turns, and both fit the
-torque under a pseudo-inertia matrix inequality per link. FIGAROH ([Nguyen2023]_) is driven the shortest way through its
+0.5 N m of noise; added point masses make the URDF wrong. Both libraries get equal arrays in memory, in turns. Both fit
+the torque under a pseudo-inertia matrix inequality per link. FIGAROH ([Nguyen2023]_) runs the shortest way through its
 public functions: `build_regressor_basic` (without its backend layer, which is slower), `build_problem`,
-`solve_direct_effort_fit` with its default solver; its own workflow, `BaseIdentification.solve`, filters and keeps every
-tenth sample before the fit by default, which has a table of its own. Ours is `identify` as a user calls it, which also
-weighs joints by their residuals, learns the strength of the prior, and states a covariance. Loading of libraries and
-files counts as memory and not as time. Processor time is what the clock shows on an idle machine.
-FIGAROH takes part where `--install` has made its environment: `make bench ARGS=--install`."""
+`solve_direct_effort_fit` with its default solver. By default its own workflow, `BaseIdentification.solve`, filters and
+keeps every tenth sample before the fit; a separate table has these figures. Ours is `identify` as a user calls it: it
+also weighs joints by their residuals, learns the strength of the prior, and states a covariance. Loading of libraries
+and files counts as memory and not as time. On an idle machine, processor time equals clock time.
+The environment of FIGAROH is made by `make bench ARGS=--install`."""
 
 
 def install() -> None:
-    """The environment of FIGAROH."""
+    """Make the environment of FIGAROH."""
     venv.create(ENVIRONMENT, with_pip=True)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "LD_LIBRARY"))}
     command = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "-q", *PACKAGES]
@@ -66,7 +66,7 @@ def theirs(folder: Path, threads: int, factor: int = 1) -> dict:
 
 
 def _plain(threads: int) -> dict[str, str]:
-    """An environment without ours."""
+    """Environment variables without this package."""
     return {key: os.environ[key] for key in KEPT if key in os.environ} | _threads(threads)
 
 
@@ -82,7 +82,7 @@ def _run(command: list[str], environment: dict[str, str]) -> dict:
 
 
 def write_samples(folder: Path) -> None:
-    """``robot.urdf`` without meshes and ``samples.npz`` for both sides."""
+    """Write ``robot.urdf`` without meshes and ``samples.npz`` for both sides."""
     (folder / "robot.urdf").write_text(arm.urdf())
     robot = arm.model((folder / "robot.urdf").read_text())
     (samples,) = arm.parts(robot, SAMPLES, SAMPLES)
@@ -113,7 +113,7 @@ Runs = dict[int, tuple[list[dict], list[dict]]]
 
 
 def compare(folder: Path, rounds: int, installed: bool) -> Runs:
-    """Both sides in turns, so that a busy machine is as busy for one as for the other."""
+    """Run both sides in turns, so that other load on the machine affects both."""
     runs: Runs = {threads: ([], []) for threads in CORES}
     for _ in range(rounds):
         for threads, (our_runs, their_runs) in runs.items():
@@ -126,9 +126,9 @@ def compare(folder: Path, rounds: int, installed: bool) -> Runs:
     label = "samples to physically consistent parameters"
     rows = [
         _row(f"{label}, processor time on 1 core [s]", *runs[1], "cpu", WANTED["seconds"], 2),
-        *(_row(f"the same by the clock, {_cores(n)} [s]", *pair, "seconds", None, 2) for n, pair in runs.items()),
+        *(_row(f"{label}, clock, {_cores(n)} [s]", *pair, "seconds", None, 2) for n, pair in runs.items()),
         _row("peak memory of the process [MB]", *runs[1], "peak_mb", WANTED["memory"]),
-        _row("the same less libraries [MB]", *runs[1], "increase_mb", None),
+        _row("peak memory without libraries [MB]", *runs[1], "increase_mb", None),
         _row("RMS torque residual [N m]", *runs[1], "error", None, 4),
         ["every link physically consistent", *(_consistent(side) for side in runs[1]), "", ""],
     ]
@@ -140,7 +140,7 @@ def compare(folder: Path, rounds: int, installed: bool) -> Runs:
 
 
 def with_decimation(folder: Path, rounds: int, runs: Runs) -> None:
-    """FIGAROH as its own workflow runs it by default, with a tenth of the samples; ours has them all."""
+    """Compare FIGAROH with a tenth of the samples, its default, and ours with all samples."""
     fewer = [theirs(folder, 1, DECIMATION) for _ in range(rounds)]
     for run in fewer:
         run["error"] = float(np.sqrt(np.mean(np.square(run["rms_error"]))))
@@ -151,8 +151,8 @@ def with_decimation(folder: Path, rounds: int, runs: Runs) -> None:
          f"{_median(side, 'error'):.4f}", _consistent(side)]
         for name, side in sides.items()
     ]  # fmt: skip
-    header = ("1 core", "processor time [s]", "of ours", "peak memory [MB]", "RMS residual of all samples [N m]",
-              "consistent")  # fmt: skip
+    header = ("1 core", "processor time [s]", "relative to ours", "peak memory [MB]",
+              "RMS residual of all samples [N m]", "consistent")  # fmt: skip
     title = f"### With FIGAROH's decimation by {DECIMATION}"
     publish("figaroh-decimated", f"{title}\n\n{table(header, rows)}\n\n{machine()}; medians of {rounds}")
 
@@ -182,7 +182,7 @@ def _median(runs: list[dict], key: str) -> float:
 
 
 def parts(folder: Path, rounds: int, runs: Runs) -> None:
-    """What each step costs, and how far it is from what bounds it."""
+    """Cost of each step, relative to its lower bound."""
     mine, other = [ours("parts", folder, 1) for _ in range(rounds)], runs[1][1]
     ours_total, their_total = _median(mine, "regressor_sum"), _median(other, "regressor_sum")
     if other and abs(ours_total - their_total) > 1e-9 * their_total:
@@ -200,7 +200,7 @@ def parts(folder: Path, rounds: int, runs: Runs) -> None:
         row("regressor, the columns that compression needs", "regressor", mine),
         row("drive columns", "drives", mine),
         row("QR of all channels", "qr", mine),
-        row("**compression: the three together**", "compress", mine),
+        row("**compression: the three steps together**", "compress", mine),
         row("torque that an estimate predicts", "predict", mine),
         row("**identification from samples**", "identify", mine),
     ]
@@ -217,21 +217,21 @@ def parts(folder: Path, rounds: int, runs: Runs) -> None:
     else:
         verdict = ""
     text = table(("step, processor time on 1 core", "us per sample", "samples/s", "times a copy"), rows)
-    title = "### What each step costs"
+    title = "### Cost of each step"
     publish("figaroh-steps", f"{title}\n\n{text}\n\n{BOUND}\n\n{verdict}\n\n{machine()}; medians of {rounds} x 5")
 
 
 def stream_memory() -> None:
-    """A million samples."""
+    """Time and memory of a million samples."""
     run = ours("stream", Path(), 1)
     resident = {int(count): value for count, value in run["resident_mb"].items()}
     rows = [[f"{count:,}", f"{resident[count]:.0f}"] for count in STREAM_MARKS]
     text = table(("samples so far", "resident [MB]"), rows)
     publish(
         "figaroh-stream",
-        "### A million samples in flat memory\n\nMade in parts of 10,000 and compressed as they come,"
-        f" {run['samples_per_s']:,.0f} samples per second of processor time; with the fit {run['seconds']:.1f} s to"
-        f" parameters, every link physically consistent: {'yes' if run['consistent'] else 'no'}. Peak"
+        "### A million samples in flat memory\n\nParts of 10,000 samples are compressed one after another:"
+        f" {run['samples_per_s']:,.0f} samples per second of processor time; {run['seconds']:.1f} s to parameters with"
+        f" the fit; every link physically consistent: {'yes' if run['consistent'] else 'no'}. Peak"
         f" {run['peak_mb']:.0f} MB, of which {run['imported_mb']:.0f} MB are Python and its libraries.\n\n{text}"
         f"\n\n{machine()}",
     )

@@ -1,4 +1,4 @@
-"""Reading of bags by columns against the library rosbags on the same file, whole and by its own loop."""
+"""Speed of reading bags by columns, compared with the loop of the library rosbags on equal files."""
 
 import sys
 import tempfile
@@ -24,7 +24,7 @@ STORAGES = {
 
 
 def write(path: Path, messages: int, storage: str) -> None:
-    """A bag of joint states at 1 kHz, by the library's own writer."""
+    """Write a bag of joint states at 1 kHz with the library's own writer."""
     plugin, compression = STORAGES[storage]
     rng, types = np.random.default_rng(0), STORE.types
     writer = rosbag2.Writer(path, version=9, storage_plugin=plugin)
@@ -43,7 +43,7 @@ def write(path: Path, messages: int, storage: str) -> None:
 
 
 def by_library(path: Path) -> np.ndarray:
-    """What a user of rosbags writes: its reader, its decoding, positions into an array."""
+    """Read positions into an array with the reader and decoder of rosbags, as its users do."""
     rows = []
     with rosbag2.Reader(path) as reader:
         for connection, _, data in reader.messages():
@@ -65,7 +65,7 @@ def main() -> None:
             write(path, messages, storage)
             size = sum(file.stat().st_size for file in path.iterdir())
             rates, found = {}, {}
-            ways["by columns"](path)  # the library of decompression is imported, the file is in the cache
+            ways["by columns"](path)  # imports the decompression library, fills the file cache
             for name, way in ways.items():
                 began = time.process_time()
                 found[name] = way(path)
@@ -77,9 +77,9 @@ def main() -> None:
     header = ["storage", "size", *(f"{name} [1000/s]" for name in ways), "columns / rosbags", "positions"]
     text = f"""## Reading of bags
 
-`sensor_msgs/JointState` of {JOINTS} joints, {messages} messages, written by rosbags; messages a second
-of processor time. rosbags: its reader and its decoding of every message, its fields into arrays. By columns:
-`read_bag` to a recording that is assembled and checked.
+`sensor_msgs/JointState` of {JOINTS} joints, {messages} messages, written by rosbags; messages per second
+of processor time. rosbags: reader and decoder of the library, fields copied into arrays. By columns:
+`read_bag`, with assembly and checks of the recording.
 
 {table(header, rows)}
 

@@ -12,8 +12,8 @@ from inertid_ros.core.arrays import Array
 
 SIZES = (10, 20, 40, 100, 400, 2000, 7000)
 REPEATS = 35
-PUBLISHED_GAMMA = 0.2  # of [Lee2019]_ fig. 3.10
-FEW = 100  # samples up to which it is tried
+PUBLISHED_GAMMA = 0.2  # [Lee2019]_ fig. 3.10
+FEW = 100  # largest number of samples with the published weight
 LABELS = {"euclidean": "Euclidean", "riemannian": "Riemannian", "point_mass": "point masses"}
 FIGURE = "cheetah_leg.svg"
 
@@ -45,9 +45,9 @@ def _introduction() -> str:
 
 A synthetic twin of the published experiments ([Lee2019]_ figs. 3.10 and 3.12, [Wensing2018]_ fig. 6). True bodies are
 the CAD prior with ten point masses, up to half a body's mass in all, added or taken away within its bounding ellipsoid
-([Lee2019]_ sec. B.2), another draw in each of {REPEATS} repeats. The parameters published for this leg cannot serve as
-the truth: they lie on the border of the cone, and the shank outside of its ellipsoid. Figures are means of the RMS
-torque error [N m] over the next ten seconds of the motion, free of noise; bands in the plot hold two thirds of the
+([Lee2019]_ sec. B.2); each of {REPEATS} repeats has a new draw. The parameters published for this leg cannot serve as
+the truth: they lie on the border of the cone, and the shank is outside its ellipsoid. Figures are means of the RMS
+torque error [N m] over the next ten seconds of the motion, free of noise; bands in the plot contain two thirds of the
 repeats.
 
 ![held-out errors of the leg](../figures/{FIGURE})"""
@@ -61,18 +61,18 @@ def _constraints(curves: Curves) -> str:
 
 
 def _regularizers(curves: Curves, residuals: dict[int, float]) -> str:
-    fitted = ["residual of all on samples fitted", *(f"{residuals[size]:.3f}" for size in SIZES)]
+    fitted = ["residual on the fitted samples, all regularizers", *(f"{residuals[size]:.3f}" for size in SIZES)]
     rows = [*_rows(curves, (*REGULARIZERS, "prior"), SIZES), fitted]
-    return f"""Regularizers at equal training residual, friction known, bodies inside their ellipsoids. The residual is
-that of the entropic one at `gamma = {GAMMA:.1f}`, the variance of the noise over that of a geodesic distance of
-{PRIOR_SPREAD}.
+    return f"""Regularizers at equal training residual, friction known, bodies inside their ellipsoids. All have the
+residual of the entropic regularizer at `gamma = {GAMMA:.1f}`: the variance of the noise over the variance of a geodesic
+distance with standard deviation {PRIOR_SPREAD}.
 
 {table(("samples", *SIZES), rows)}"""
 
 
 def _at_published_weight(curves: Curves, sizes: tuple[int, ...]) -> str:
     return f"""At the published `gamma = {PUBLISHED_GAMMA}`, {GAMMA / PUBLISHED_GAMMA:.0f} times less than this noise
-requires, fits of very few samples follow the noise whatever the distance:
+requires, fits of very few samples follow the noise with either distance:
 
 {table(("samples", *sizes), _rows(curves, ("euclidean", "entropic"), sizes))}"""
 
@@ -82,9 +82,9 @@ def _floating(errors: dict[str, Array]) -> str:
         [_label(name), *(f"{m:.3f} ({s:.3f})" for m, s in zip(e.mean(axis=0), e.std(axis=0), strict=True))]
         for name, e in errors.items()
     ]
-    return f"""Held by its base and fitted without noise to a residual of {EXACTNESS:g} N m, then tested in a gallop
-with a base that moves: mean (standard deviation) of RMS errors. Parameters that joint torque does not
-identify are left to the distance, and show in the wrench on the body.
+    return f"""The leg is held by its base and fitted without noise to a residual of {EXACTNESS:g} N m, then tested in a
+gallop with a moving base: mean (standard deviation) of RMS errors. Only the distance determines parameters that joint
+torque does not identify; their errors appear in the wrench on the body.
 
 {table(("regularizer", "joint torque [N m]", "body force [N]", "body moment [N m]"), rows)}"""
 

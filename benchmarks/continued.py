@@ -1,4 +1,4 @@
-"""A result continued from yesterday's against the joint fit of both days, and a payload from there."""
+"""Compare a fit with yesterday's result as prior with the joint fit of both days, and identify a payload from it."""
 
 import logging
 import tempfile
@@ -23,14 +23,14 @@ COLUMNS = ("recorded today [s]", "held-out error [%]", "error of base parameters
 
 
 class Study:
-    """One arm over two days; what is fitted today, and how far it is from the truth and from the joint fit.
+    """One arm over two days: today's fits, and their distances from the truth and from the joint fit.
 
     Parameters
     ----------
     seed : int
-        Of the arm.
+        Seed of the arm.
     friction : float
-        Of the second day, as a share of that of the first.
+        Friction of the second day, as a share of the first day's friction.
     """
 
     def __init__(self, seed: int, friction: float) -> None:
@@ -41,7 +41,7 @@ class Study:
         )
 
     def fit(self, recordings: list[Recording], **options: object) -> CalibrationOutcome:
-        """Calibration by the whole offline path."""
+        """Calibrate with the whole offline path."""
         robot = RobotOptions(locked_joints=MODEL.locked_joints)
         configuration = Configuration(robot, identify=IdentifyOptions(**options))
         return calibrate(self.arm.given, recordings, [self.tested], configuration)
@@ -58,7 +58,7 @@ class Study:
         }
 
     def rows(self) -> dict[str, list[float]]:
-        """:data:`COLUMNS` by name."""
+        """Values of :data:`COLUMNS` by name."""
         with tempfile.TemporaryDirectory() as directory:
             fits = self.fits(Path(directory))
         model = self.arm.given
@@ -122,16 +122,16 @@ def main() -> None:
     text = f"""## Continued from yesterday
 
 A simulated Panda with a wrong URDF, random motions of {SECONDS:g} s a day, {len(SEEDS)} seeds, medians
-(`inertid identify today --prior yesterday`). Errors of the base parameters of bodies against the truth, root mean
-square in standard deviations of the fit of both days; share of base parameters that lie within the 95 % interval around
-that fit; median of the stated deviation over that of the fit of both days.
+(`inertid identify today --prior yesterday`). Columns: error of the bodies' base parameters against the truth (root mean
+square, in standard deviations of the joint fit of both days); share of base parameters within the 95 % interval around
+the joint fit; median ratio of the stated deviation to the deviation of the joint fit.
 
-Friction is the same on both days:
+Equal friction on both days:
 
 {_table(1.0)}
 
-Friction of the second day is {100 * WARM:.0f} % of that of the first; the fit of both days shares one friction, the
-continued one has its own (`identify.changing_terms`):
+Friction of the second day is {100 * WARM:.0f} % of the first day's friction; the joint fit has one friction for both
+days, the continued fit has its own (`identify.changing_terms`):
 
 {_table(WARM)}
 

@@ -1,5 +1,4 @@
-"""Do stated intervals hold? Simulated robots whose truth is known, and real arms by recordings that have no sample in
-common."""
+"""Coverage of stated intervals: simulated robots with known truth, and separate recordings of real arms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ REPEATS, WARMING_REPEATS = 100, 30
 
 @dataclass(frozen=True)
 class Held:
-    """Whether the truth is within the intervals of one estimate, and its errors of torque at random states."""
+    """Truth inside the intervals of one estimate, and predicted and actual torque errors at random states."""
 
     base: Array
     bodies: Array
@@ -58,10 +57,10 @@ def held(estimate: Estimate, parameters: Array) -> Held:
 
 
 def row(found: Sequence[Held]) -> list[str]:
-    """Coverages [%], and predicted over actual RMS torque error: smallest and largest of the joints, and of all.
+    """Coverages [%], and ratio of predicted to actual RMS torque error: smallest and largest joint, and mean.
 
-    Errors of all repeats together are those of the few whose motion excites the robot least; so the ratio stands once
-    more with the errors of each repeat in units of its own prediction.
+    The few repeats with the weakest excitation dominate the errors of all repeats together. Therefore a second ratio
+    has the errors of each repeat in units of its own prediction.
     """
     shares = [
         100 * np.mean(np.concatenate([getattr(each, part) for each in found])) for part in ("base", "bodies", "drives")
@@ -78,8 +77,8 @@ def row(found: Sequence[Held]) -> list[str]:
 
 HEADER = [
     "base parameters",
-    "single, of bodies",
-    "single, of drives",
+    "single body parameters",
+    "single drive parameters",
     "torque, by joint",
     "torque, all",
     "in units of each repeat, by joint",
@@ -95,7 +94,7 @@ def levels() -> None:
         ("from the prior", without, bodies_from_prior, None, every),
         ("near the URDF", without, _point_masses, None, every),
         ("from the prior, with Stribeck friction", DRIVE_TERMS, bodies_from_prior, None, every),
-        ("near the URDF, prior spread as it is", without, _point_masses, near, high),
+        ("near the URDF, true prior spread", without, _point_masses, near, high),
         ("from the prior, friction as well", without, bodies_from_prior, None, high),
     )
     rows = []
@@ -116,16 +115,16 @@ def levels() -> None:
         "coverage",
         f"## Coverage of 95 % intervals\n\nTrue values within the stated intervals [%], {NOISE_REPEATS} repeats of 1000"
         " independent states with white noise. Robots are drawn from the prior (normal geodesic distances of the"
-        " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`). Where Stribeck friction is"
+        " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`). If Stribeck friction is"
         " part of the model, it is left out of the estimate unless it is significant. Torque: stated deviation of"
-        " predicted torque at random states over its actual RMS error, of the joints and their geometric mean; of all"
-        " repeats together, which those decide whose motion excites least, and in units of each one's own.\n\n"
-        "Two cases have intervals that are too wide. Near the URDF, until the data tells: the prior spread is not known"
-        f" (it is {near:.2f}, and {TYPICAL_PRIOR_SPREAD:g} is typical), and point masses change few directions much and"
-        " others hardly, where the prior has all alike; that is most of it, as the row with the prior spread as it is"
-        " shows. Friction below the noise: an interval of what is not negative begins at zero, and holds every friction"
-        f" that is small against its upper end. At {high[0]:g} N m that end is four to twenty times the true friction;"
-        " where friction is drawn from its own prior, the intervals hold as stated.\n\n"
+        " predicted torque at random states over its actual RMS error, for the joints and their geometric mean. The"
+        " ratio is given for all repeats together (dominated by weak excitation), and in units of each repeat.\n\n"
+        "Intervals are too wide in two cases. First, near the URDF with little data: the prior spread is unknown"
+        f" (it is {near:.2f}; {TYPICAL_PRIOR_SPREAD:g} is typical). Point masses also change few directions much and"
+        " the remaining directions hardly, but the prior spread is equal in all directions. This is the main reason, as"
+        " the row with the true prior spread confirms. Second, friction below the noise: the interval of a"
+        f" non-negative parameter begins at zero and contains all smaller friction. At {high[0]:g} N m its upper end is"
+        " 4 to 20 times the true friction; if friction is drawn from its own prior, the intervals hold as stated.\n\n"
         + table(["torque noise", "robot", *HEADER], rows)
         + f"\n\n{machine()}",
     )
@@ -140,7 +139,7 @@ def _prior_spread(model: RobotModel, repeat: int) -> float:
 def _friction_from_prior(
     model: RobotModel, parameters: Array, samples: Samples, noise: float, rng: np.random.Generator
 ) -> tuple[Array, Samples]:
-    """Parameters whose drives are drawn from their prior density, and samples of them; the scale is the data's."""
+    """Parameters with drives drawn from their prior density (scale from the data), and samples."""
     positive = model.layout.non_negative
     scale = np.diagonal(prior_coordinates(model, compress(model, [samples])).matrix)
     parameters = parameters.copy()
@@ -167,19 +166,19 @@ def deficiencies() -> None:
                 rows.append([lacking + wrong, "repeats" if repeats else "does not repeat", *row(found)])
     publish(
         "coverage-prepared",
-        f"## Coverage through filters, and where the model is deficient\n\nRecordings of 30 s with friction, {REPEATS}"
-        " repeats each: white noise on positions and efforts, which the low-pass colours, and what the model lacks."
-        " The robot is drawn from the prior. Friction of drives that"
-        " warm up is compared with its mean over this very recording; the intervals are for any stretch of a recording,"
-        " and so wider. What elasticity does to positions is so much like other parameters that it"
-        " hardly shows in residuals. Columns as above.\n\n"
+        f"## Coverage with filters and deficient models\n\nRecordings of 30 s with friction, {REPEATS}"
+        " repeats each: white noise on positions and efforts, coloured by the low-pass, and one effect that the model"
+        " lacks. The robot is drawn from the prior. Friction of drives that"
+        " warm up is compared with its mean over this recording; the intervals are wider, because they hold for any"
+        " part of a recording. The effect of elasticity on positions resembles other parameters, so that it"
+        " hardly changes the residuals. Columns as above.\n\n"
         + table(["the model lacks", "the motion", *HEADER], rows)
         + f"\n\n{machine()}",
     )
 
 
 def warming() -> None:
-    """Drives that warm up: is the interval that of friction at any time, where it is too wide for the mean?"""
+    """Coverage for drives that warm up: friction in each quarter of a recording, and mean friction."""
     model, rows = arm(CLASSIC), []
     for repeats in (False, True):
         mean, quarters = [], []
@@ -198,8 +197,8 @@ def warming() -> None:
     publish(
         "coverage-warming",
         "### Friction of drives that warm up\n\nViscous friction falls by half during a recording. Intervals by blocks"
-        " are those of friction at some time of it, which another recording may meet; beside its mean over"
-        f" the whole of the same recording they are too wide. {WARMING_REPEATS} repeats, columns as above.\n\n"
+        " hold for the friction at any time, as another recording may have it. For the mean over"
+        f" the whole recording they are too wide. {WARMING_REPEATS} repeats, columns as above.\n\n"
         + table(["true friction", "the motion", *HEADER], rows)
         + f"\n\n{machine()}",
     )
@@ -218,20 +217,20 @@ def disjoint(folder: Path) -> None:
     publish(
         "coverage-recorded",
         "## Coverage between recordings\n\nShare of base parameters of two recordings without a common sample that"
-        " differ by less than 1.96 deviations of their difference [%]: of the estimates, and of what the data alone"
-        " determine (weighted least squares, without the prior that both estimates share).\n\n"
+        " differ by less than 1.96 deviations of their difference [%], for the estimates and for the data alone"
+        " (weighted least squares, without the prior that both estimates share).\n\n"
         + table(["arm", "recordings", "estimates", "data alone"], rows)
         + f"\n\n{machine()}",
     )
 
 
 def between(first: Estimate, second: Estimate) -> tuple[float, float]:
-    """Coverage [%] of the estimates' differences, and of those of the data alone."""
+    """Coverage [%] of the differences of the estimates, and of fits to the data alone."""
     base = base_parameters_of_robot(first.model)
     B, shares = base.projection, []
     difference = B @ (first.parameters - second.parameters)
     variance = np.einsum("ij,jk,ik->i", B, first.covariance + second.covariance, B)
-    free = variance > 0  # what both hold has no error that data could show
+    free = variance > 0  # excludes parameters that both estimates fix
     shares.append(np.mean(np.abs(difference[free]) < NORMAL_95 * np.sqrt(variance[free])))
     values, variances = zip(*(_by_data(estimate, base.independent) for estimate in (first, second)), strict=True)
     scores = np.abs(values[0] - values[1]) / np.sqrt(variances[0] + variances[1])
@@ -247,7 +246,7 @@ def _by_data(estimate: Estimate, columns: np.ndarray) -> tuple[Array, Array]:
     scale[scale == 0] = 1.0
     inverse = np.linalg.pinv(R[:, columns] / scale, rcond=1e-9)
     variance = np.sum(inverse**2, axis=1) / scale**2
-    return inverse @ z / scale, np.where(variance > 0, variance, np.nan)  # NaN: no data at all
+    return inverse @ z / scale, np.where(variance > 0, variance, np.nan)  # NaN without data
 
 
 def _lwr4(folder: Path) -> tuple[str, RobotModel, list[Samples]]:

@@ -16,9 +16,9 @@ from inertid_ros.excitation.planning.interval_planner import fixed_base_problem,
 
 
 def main() -> None:
-    """Plan with ever fewer intervals; publish."""
+    """Plan with fewer and fewer intervals, and publish the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--orders", type=int, default=4, help="orders of the combinations that are tried")
+    parser.add_argument("--orders", type=int, default=4, help="number of orders of the combinations to try")
     orders = parser.parse_known_args()[0].orders
     logging.getLogger("inertid_ros").setLevel(logging.ERROR)
     arm = model(urdf())
@@ -41,8 +41,8 @@ def main() -> None:
         "direction combinations",
         "## Direction combinations on a fixed arm\n\n"
         "UR10 with all limits, intervals of one second, joint torques with drives as equations, columns of unit norm."
-        " The motion of all combinations got as many iterations as that of the kept ones, from the seeds that were"
-        f" pruned; best of {orders} orders. {machine()}.\n\n"
+        " The motion of all combinations and the motion of the kept combinations have equal numbers of iterations, from"
+        f" the pruned seeds; best of {orders} orders. {machine()}.\n\n"
         + table(
             ["offered", "condition number of all", "kept", "condition number of kept", "variables", "CPU s"], rows
         ),

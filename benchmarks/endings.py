@@ -1,11 +1,11 @@
-"""End a calibration at random instants: is every process gone in time, the robot at rest, and the user told?
+"""End a calibration at random instants; check the time to the end of all processes, rest, and messages.
 
     PYTHONPATH=benchmarks:test python benchmarks/endings.py --trials 200
 
 The flow of `calibrate` runs as in `killed_nodes.py`. Three times in four, all nodes get SIGINT twice, in random order
-and up to 50 ms apart, as by Ctrl-C in `ros2 launch`; else one of them gets SIGKILL or SIGSTOP. The stage is drawn
-uniformly from all, and the instant from its first half second; "starting" is the first second and a half. A node that
-the flow had not seen yet cannot be missed: that it is not there is told once the flow has waited for it.
+and up to 50 ms apart, as by Ctrl-C in `ros2 launch`; otherwise one node gets SIGKILL or SIGSTOP. The stage is drawn
+uniformly from all stages, and the instant from its first half second; "starting" is the first second and a half. If a
+node ends before the flow has registered it, the flow reports this only after its waiting time.
 """
 
 import argparse
@@ -24,24 +24,24 @@ from studies.stages_of_calibration import LONGEST_S, WAIT_S, Calibration, NotRea
 from support.nodes.processes import NodeProcess
 from tables import machine, publish, table
 
-ENDED_S, TOLD_S = 3.0, 1.0  # that an end, and word of a lost node, may take
+ENDED_S, TOLD_S = 3.0, 1.0  # allowed for an end, and for the message of a lost node
 PROCESSES = ("excitation", "recorder", "identifier", "calibrate")
 STAGES = (
     "starting", "waiting", "planning", "approaching", "moving", "stopping", "recording finished", "identifying",
     "ended",
 )  # fmt: skip
 LOSSES = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
-LOSS_STAGES = STAGES[1:5] + STAGES[6:8]  # in which the flow has somebody to miss
-NEVER_SEEN = ("is not there", "publishes no status")  # of a node that ended before the flow had seen it
+LOSS_STAGES = STAGES[1:5] + STAGES[6:8]  # stages in which the flow watches the nodes
+NEVER_SEEN = ("is not there", "publishes no status")  # for nodes that end before the flow registers them
 HEADER = (
-    "signal", "trials", "last process gone after (median, worst)", "told after (median, worst)", "speed, acceleration",
-    "said", "problems",
+    "signal", "trials", "last process ended after (median, worst)", "reported after (median, worst)",
+    "speed, acceleration", "messages", "problems",
 )  # fmt: skip
 
 
 @dataclass
 class Outcome:
-    """What came of one trial; times are from the first signal [s]."""
+    """Result of one trial; times are from the first signal [s]."""
 
     signal: str
     stage: str
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def interrupt(flow: Calibration, outcome: Outcome, rng: np.random.Generator) -> None:
-    """Ctrl-C."""
+    """Interrupt all nodes as by Ctrl-C."""
     nodes = {name: flow.nodes[name] for name in PROCESSES}
     was_over = flow.flow_ended
     order = np.concatenate([rng.permutation(PROCESSES), rng.permutation(PROCESSES)])
@@ -68,7 +68,7 @@ def interrupt(flow: Calibration, outcome: Outcome, rng: np.random.Generator) -> 
         left = running(nodes)
     outcome.ended = time.monotonic() - begin
     if left:
-        outcome.problems.append(f"after {outcome.ended:.1f} s there still are {', '.join(left)}")
+        outcome.problems.append(f"still running after {outcome.ended:.1f} s: {', '.join(left)}")
     for name, node in nodes.items():
         status = node.process.poll()
         if name != "calibrate" and status != 0 or name == "calibrate" and not was_over and status != 130:
@@ -81,7 +81,7 @@ def interrupt(flow: Calibration, outcome: Outcome, rng: np.random.Generator) -> 
 
 
 def lose(flow: Calibration, outcome: Outcome, node: str) -> None:
-    """SIGKILL or SIGSTOP for one node."""
+    """Send SIGKILL or SIGSTOP to one node."""
     begin = time.monotonic()
     flow.nodes[node].signal(LOSSES[outcome.signal])
     while time.monotonic() < begin + WAIT_S + 2 * TOLD_S and np.isnan(outcome.told) and not flow.flow_ended:
@@ -97,7 +97,7 @@ def lose(flow: Calibration, outcome: Outcome, node: str) -> None:
         if outcome.ended > told_by + ENDED_S or status != 2:
             outcome.problems.append(f"the flow ended after {outcome.ended:.1f} s with status {status}")
         if not outcome.told <= told_by:
-            outcome.problems.append(f"told after {outcome.told:.2f} s")
+            outcome.problems.append(f"reported after {outcome.told:.2f} s")
     flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
     outcome.said = outcome.said.partition("]: ")[2] or outcome.said
     flow.nodes[node].kill()
@@ -110,7 +110,7 @@ def told(flow: Calibration, node: str) -> list[str]:
 
 
 def running(nodes: dict[str, NodeProcess]) -> list[str]:
-    """Which nodes have not ended; if all have, which processes that they started."""
+    """Nodes that still run; if all nodes have ended, remaining processes that they started."""
     left = [name for name, node in nodes.items() if not node.ended]
     return left or workers_of(os.environ["ROS_DOMAIN_ID"])
 
@@ -129,7 +129,7 @@ def workers_of(domain: str) -> list[str]:
 
 
 def check_robot(flow: Calibration, outcome: Outcome) -> None:
-    """The robot rests by the end of its last command, within its limits."""
+    """Check that the robot rests by the end of its last command, within its limits."""
     flow.ros.until(lambda: flow.robot.at_rest, "rest", 10.0)
     flow.ros.spin(0.3)
     record = flow.robot.record()
@@ -145,7 +145,7 @@ def check_robot(flow: Calibration, outcome: Outcome) -> None:
 
 
 def trial(flow: Calibration, outcome: Outcome, node: str, rng: np.random.Generator) -> None:
-    """One trial, for which all that had ended is started again."""
+    """Run one trial after a restart of all ended nodes."""
     for name in PROCESSES[:-1]:
         if flow.nodes[name].ended:
             flow.start(name)
@@ -168,7 +168,7 @@ def trial(flow: Calibration, outcome: Outcome, node: str, rng: np.random.Generat
 
 
 def run(trials: int, rng: np.random.Generator, keep: Path | None) -> list[Outcome]:
-    """All trials, whose nodes are begun anew after a problem."""
+    """Run all trials, with new nodes after a problem."""
     outcomes: list[Outcome] = []
     while len(outcomes) < trials:
         with tempfile.TemporaryDirectory(prefix="endings_") as folder:
@@ -181,13 +181,13 @@ def run(trials: int, rng: np.random.Generator, keep: Path | None) -> list[Outcom
                     try:
                         trial(flow, outcome, node, rng)
                     except NotReachedError as error:
-                        print(f"{outcome.stage}: {error}; begun again", flush=True)
+                        print(f"{outcome.stage}: {error}; restarted", flush=True)
                         break
                     except AssertionError as error:
                         outcome.problems.append(str(error).splitlines()[0])
                     outcomes.append(outcome)
                     who = "all" if outcome.signal == "SIGINT" else node
-                    times = f"ended {outcome.ended:.2f} s, told {outcome.told:.2f} s"
+                    times = f"ended {outcome.ended:.2f} s, reported {outcome.told:.2f} s"
                     print(
                         len(outcomes), outcome.signal, who, outcome.stage, times, outcome.said,
                         "; ".join(outcome.problems) or "fine", f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True,
@@ -199,7 +199,7 @@ def run(trials: int, rng: np.random.Generator, keep: Path | None) -> list[Outcom
 
 
 def row(name: str, outcomes: list[Outcome]) -> list[object]:
-    """One kind of end in the table."""
+    """Table row of one signal."""
     def times(values: list[float]) -> str:
         finite = [value for value in values if np.isfinite(value)]
         return f"{np.median(finite):.2f} s, {max(finite):.2f} s" if finite else "-"
@@ -221,7 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="folder for all that the nodes wrote in trials with a problem")
+    parser.add_argument("--keep", type=Path, help="folder for the output of all nodes in trials with a problem")
     options = parser.parse_args()
     outcomes = run(options.trials, np.random.default_rng(options.seed), options.keep)
     rows = [

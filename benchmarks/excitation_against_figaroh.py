@@ -1,6 +1,6 @@
-"""Optimal trajectories against FIGAROH 1.0.2: a UR10, the same limits, duration and sampling, evaluated alike.
+"""Comparison of optimal trajectories with FIGAROH 1.0.2: a UR10, equal limits, duration, sampling and evaluation.
 
-FIGAROH runs in the environment that ``against_figaroh.py --install`` makes; without it nothing is compared.
+FIGAROH runs in the environment that ``against_figaroh.py --install`` makes; without it the benchmark is skipped.
 """
 
 import argparse
@@ -32,19 +32,19 @@ from inertid_ros.robot.urdf.shapes import shape_capsules
 from inertid_ros.simulation.example_robots import example_urdf
 
 PROBES = 300
-# FIGAROH has no limit of acceleration: ours may have one that no motion comes up to, and, beside it, its default.
+# FIGAROH has no limit of acceleration: ours runs with a limit above all accelerations, and with its default.
 FREE, DEFAULT = 50.0, 5.0  # rad/s^2
 PLANNED = (("none", FREE), ("columns", FREE), ("none", DEFAULT))
-INTERVALS = 12  # of our quintic B-spline
+INTERVALS = 12  # our quintic B-spline
 COMPARED = """\
 A UR10, bodies only, 8 s at 10 Hz (at 100 Hz FIGAROH takes minutes). FIGAROH's own classes set up its problem: a cubic
 spline through five waypoints, 24 variables, IPOPT with forward differences, limits of position, velocity and torque at
-samples, and **no** collision pairs. Ours gets the limits that its spline object holds and keeps them between samples
-too; self-collision by the URDF's meshes is on, and the motion, a quintic B-spline, returns to where it began.
-FIGAROH has no limit of acceleration, and in the first two rows of ours none binds; the third keeps our default of
-{default:g} rad/s^2, and is no like for like. All are evaluated by one regressor, Pinocchio's, at the same instants: the
-condition number of its base columns, in SI units, which is what FIGAROH minimises, and with columns of unit norm, which
-does not depend on units. Ours is planned once for either. Time is processor time on one thread, of planning and all
+samples, and **no** collision pairs. Ours gets the limits of FIGAROH's spline object and also keeps them between
+samples. Ours avoids self-collision of the URDF's meshes; its motion, a quintic B-spline, returns to its start.
+FIGAROH has no limit of acceleration, and in our first two rows this limit is never active. Our third row keeps our
+default of {default:g} rad/s^2 and is not directly comparable. The regressor of Pinocchio evaluates all motions at equal
+instants: condition number of its base columns in SI units, which FIGAROH minimises, and with columns of unit norm,
+which does not depend on units. Ours is planned once for each. Time is processor time on one thread for planning and all
 checks. Meshes are read beforehand."""
 
 
@@ -59,7 +59,7 @@ def theirs(folder: Path, seed: int) -> dict:
 def ours(
     model: RobotModel, found: dict, wanted: tuple[str, float], iterations: int, folder: str
 ) -> tuple[Plan, float]:
-    """A motion within the limits that theirs had, and the time that planning it takes [s]."""
+    """Motion within the limits of FIGAROH's motion, and its planning time [s]."""
     lower, upper, velocity, effort = (np.array(found[name]) for name in ("lower", "upper", "velocity", "effort"))
     scaling, acceleration = wanted
     limits = MotionLimits(model.joint_names, lower, upper, velocity, np.full(model.joints, acceleration), effort)
@@ -67,7 +67,7 @@ def ours(
     options = ExcitationOptions(
         kind="bspline", duration_s=duration, intervals=INTERVALS, criterion_samples=40, constraint_samples=80,
         scaling=scaling, starts=4, improved=1, iterations=iterations, limit_use=1.0, workers=1,
-        mounting="none",  # as theirs
+        mounting="none",  # as in FIGAROH
         collision=CollisionOptions(mesh_folders=(folder,)),
     )
     plain = EarlierInformation(np.zeros((0, model.layout.size)), np.ones(model.joints))
@@ -80,7 +80,7 @@ def ours(
 
 
 def base_columns(robot: pin.Model) -> list[int]:
-    """Independent columns of Pinocchio's regressor, the first ones."""
+    """First independent columns of Pinocchio's regressor."""
     rng = np.random.default_rng(0)
     rows = regressor(robot, *rng.uniform(-2, 2, (3, PROBES, robot.nv)))
     chosen: list[int] = []
@@ -98,14 +98,14 @@ def regressor(robot: pin.Model, q: Array, v: Array, a: Array) -> Array:
 
 
 def lower(runs: list[list[float]], column: int) -> str:
-    """In how many runs a column of ours is below FIGAROH's of the same measure."""
+    """Number of runs in which our measure is below FIGAROH's measure, or an empty cell."""
     return "" if column < 3 else f"{sum(run[column] < run[column % 3] for run in runs)} of {len(runs)}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=9, help="of FIGAROH's random waypoints (default: 9)")
-    parser.add_argument("--iterations", type=int, default=90, help="of our search (default: 90)")
+    parser.add_argument("--seeds", type=int, default=9, help="number of seeds of FIGAROH's waypoints (default: 9)")
+    parser.add_argument("--iterations", type=int, default=90, help="iterations of our search (default: 90)")
     options, _ = parser.parse_known_args()
     if not (ENVIRONMENT / "bin" / "python").exists():
         sys.exit("skipped: FIGAROH is not installed; against_figaroh.py --install makes an environment for it")
@@ -135,7 +135,7 @@ def main() -> None:
             runs.append(run)
             print(f"seed {seed}: {', '.join(f'{value:.2f}' for value in run)}", flush=True)
     if not runs:
-        sys.exit("nothing to compare: FIGAROH found no feasible motion")
+        sys.exit("skipped: FIGAROH found no feasible motion")
     middle = [statistics.median(column) for column in zip(*runs, strict=True)]
     names = (
         "FIGAROH 1.0.2", "**ours, planned in SI units**", "**ours, planned with unit columns**",
@@ -154,7 +154,7 @@ def main() -> None:
     note = f"{machine()}; medians over {len(runs)} of {options.seeds} seeds in which FIGAROH found a motion"
     better = middle[3] < middle[0] and middle[4] < middle[1]  # one motion, by either measure
     verdict = (
-        "Wanted: a lower condition number in a tenth of the time; evaluated is the first of ours, by both."
+        "Wanted: a lower condition number in a tenth of the time, for our first motion by both measures."
         f" Condition number: {'reached' if better else 'missed'};"
         f" time: {'reached' if 10 * middle[5] <= middle[2] else 'missed'}."
     )

@@ -1,7 +1,7 @@
-"""Benefit of an optimised motion: identification after it against identification after a random feasible one.
+"""Benefit of an optimised motion for identification, compared with a random feasible motion.
 
-Both motions have the same length, limits and start, are executed by the same simulated arm (MuJoCo, with friction,
-sensor noise and a controller that uses the wrong URDF), and are identified with the same options.
+Both motions have equal length, limits and start. One simulated arm executes both (MuJoCo, with friction, sensor noise
+and a controller that uses the wrong URDF), and both are identified with equal options.
 """
 
 import sys
@@ -56,8 +56,8 @@ def limits_of(model: RobotModel) -> MotionLimits:
 
 
 def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
-    """Errors of base parameters in SI units [%] and in units of what was known before, of torque [%], and the mean
-    geodesic distance of a link to its truth; bodies that cannot exist are infinitely far away."""
+    """Errors of base parameters in SI units [%] and in prior deviations, torque error [%], and mean geodesic distance
+    of a link to its truth (infinite for inconsistent bodies)."""
     model = estimate.model
     projection = base_parameters_of_robot(model).projection
     error, states = projection @ (estimate.parameters - truth), sample_states(model)
@@ -82,7 +82,7 @@ def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
 
 
 def experiment(true: RobotModel, seed: int) -> tuple[dict[str, float], dict[tuple[str, str], dict[str, float]]]:
-    """Condition numbers by motion, and errors by motion and estimator, of one wrong URDF, arm and noise."""
+    """Condition numbers by motion, and errors by motion and estimator, for one wrong URDF, arm and noise."""
     given = load_model(write_urdf(true, perturb(true, np.random.default_rng(seed))), MODEL)
     limits = limits_of(given)
     conditions, found = {}, {}
@@ -120,18 +120,18 @@ def main() -> None:
     header = ["planned for", "error", "estimator", "after random", "after planned", "ratio", "smallest", "improved"]
     text = (
         f"## Benefit of an optimised motion\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
-        f" motion), {DURATION_S:g} s of motion each, same limits and start, clear of itself; medians over seeds of"
-        " errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
+        f" motion), {DURATION_S:g} s of motion each, equal limits and start, without self-collision; medians over seeds"
+        " of errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
         " bodies and drives."
-        " *In prior deviations*: the same, each base parameter by its standard deviation before any data, root mean"
-        " square. *Torque at random states*: error of predicted torque over the joints' whole range, their mean [%]."
+        " *In prior deviations*: root mean square error of the base parameters in units of their prior standard"
+        " deviations. *Torque at random states*: error of predicted torque over the whole range, mean over joints [%]."
         " *Geodesic distance*: mean over links.\n\n"
     )
     publish("excitation-benefit", text + table(header, rows) + f"\n\n{machine()}")
 
 
 def _compared(random: list[float], optimised: list[float]) -> list[str]:
-    """Medians, ratio of each seed (median and smallest), and how many seeds improved."""
+    """Medians, ratio per seed (median and smallest), and number of improved seeds."""
     if not np.isfinite([*random, *optimised]).all():
         return ["not physical", "not physical", "", "", ""]
     ratio = np.array(random) / np.array(optimised)

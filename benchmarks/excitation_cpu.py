@@ -2,8 +2,8 @@
 
     PYTHONPATH=benchmarks:test python benchmarks/excitation_cpu.py
 
-A seven-joint arm in a process of its own follows the commands exactly. By action, a controller in Python passes the
-goals on to it. Figures are shares of one core, of all threads of the node, without the process that plans.
+A seven-joint arm in a separate process follows the commands exactly. With the action interface, a controller in Python
+forwards the goals to it. Figures are shares of one core for all threads of the node, without the planning process.
 """
 
 import argparse
@@ -41,7 +41,7 @@ MEASURED_S = 8.0
 
 
 def write_plan(path: Path) -> None:
-    """A motion of all joints around the pose where the arm starts, up to half of its speed."""
+    """Write a motion of all joints around the start pose, up to half of the speed limits."""
     model = load_model(example_urdf(), MODEL)
     limits = motion_limits(model)
     basis = FourierBasis(3 * MEASURED_S, 24, 1 / (3 * MEASURED_S))
@@ -54,7 +54,7 @@ def write_plan(path: Path) -> None:
 
 @contextmanager
 def process(arguments: list[str], environment: dict[str, str]) -> Iterator[None]:
-    """A process beside the node."""
+    """Run a process in addition to the node."""
     with subprocess.Popen([sys.executable, *arguments], env=environment) as started:
         try:
             yield
@@ -63,20 +63,20 @@ def process(arguments: list[str], environment: dict[str, str]) -> Iterator[None]
 
 
 def busy_s(pid: int) -> float:
-    """Time that all threads of a process have used so far."""
+    """Processor time of all threads of a process so far [s]."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def share(ros: RosClient, pid: int) -> float:
-    """Of one core [%]."""
+    """Share of one core that a process uses [%]."""
     begin, used = time.monotonic(), busy_s(pid)
     ros.spin(MEASURED_S)
     return 100.0 * (busy_s(pid) - used) / (time.monotonic() - begin)
 
 
 def measure(interface: str, rate: float) -> tuple[float, float, str]:
-    """Shares of a core while armed and while moving, and how the motion went on."""
+    """Shares of a core while armed and while moving, and the state of the motion."""
     extra = control_messages_environment(ROOT / ".pytest_cache" / "control_msgs")
     environment = {**os.environ, **extra}
     parameters = {
@@ -118,7 +118,7 @@ def measure(interface: str, rate: float) -> tuple[float, float, str]:
 def main() -> None:
     """Publish the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rates", type=float, nargs="+", default=[500.0, 1000.0], help="of the joint states [Hz]")
+    parser.add_argument("--rates", type=float, nargs="+", default=[500.0, 1000.0], help="rates of joint states [Hz]")
     parser.add_argument("--interfaces", nargs="+", default=INTERFACES, choices=INTERFACES)
     arguments = parser.parse_args()
     rows = []

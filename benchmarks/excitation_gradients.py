@@ -1,4 +1,4 @@
-"""Gradients of the excitation criteria: how exact over random robots, and what they cost on 7, 14 and 30 joints."""
+"""Gradients of the excitation criteria: accuracy over random robots, and cost on 7, 14 and 30 joints."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ from support.robots.random_robots import random_model  # noqa: E402
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # central differences of eighth order
 SMOOTH = ("rotor_inertia", "viscous", "offset", "stiffness")
 ROBOTS, STEP = 20, 1e-2
-HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # of [Ayusawa2017]_ sec. IV
+HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # [Ayusawa2017]_ sec. IV
 WANTED_RATIO, WANTED_SPEEDUP = 5.0, 60.0
 
 
@@ -48,9 +48,9 @@ def errors(name: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
             direction = rng.normal(size=at.shape) * (np.arange(3) == part)[:, None, None]
             ahead = ((k, weight, at + k * STEP * direction, at - k * STEP * direction) for k, weight in STENCIL)
             difference = sum(w * (value(criterion, up) - value(criterion, down)) for _, w, up, down in ahead) / STEP
-            # What a derivative in a random direction is like.
+            # Typical size of a derivative in a random direction.
             typical = np.linalg.norm(gradient[part]) * np.linalg.norm(direction) / np.sqrt(direction[part].size)
-            if typical > 0:  # of a single joint about the vertical nothing depends on its position
+            if typical > 0:  # zero for the position of a single joint about the vertical
                 out.append(abs(float((gradient * direction).sum()) - difference) / typical)
     return out
 
@@ -90,7 +90,7 @@ class Series:
         return np.einsum("ctk,ctj->kj", self.rows, parts)
 
     def differences(self, parameters: Array, step: float = 1e-6) -> Array:
-        """Forward differences, as one does without a gradient."""
+        """Gradient by forward differences."""
         out, base = np.empty_like(parameters), self.value(parameters)
         for index in np.ndindex(*parameters.shape):
             moved = parameters.copy()
@@ -100,7 +100,7 @@ class Series:
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median processor time; the machine may be busy otherwise."""
+    """Median processor time [s], insensitive to other load on the machine."""
     work()
     times = []
     for _ in range(repeats):
@@ -161,15 +161,15 @@ def main() -> None:
         f" seven joints, {SAMPLES} random samples each, along random directions of position, velocity and acceleration;"
         " every second robot with earlier recordings. Wanted: at most 1e-6.\n\n"
         + table(["measured", "scaling", *CRITERIA], accuracy)
-        + f"\n\nCost along {SAMPLES} instants of the Fourier series of [Ayusawa2017]_ of {HARMONICS} harmonics,"
-        f" processor time of one thread. Wanted for 14 joints and 294 variables: a gradient for at most"
-        f" {WANTED_RATIO:g} evaluations (the published figures come to 3.3: 0.2 s against 17.8 s),"
-        f" {WANTED_SPEEDUP:g} times less than forward differences, which differ from it by their"
-        " own error (published: 1.3e-5 with the same step of 1e-6).\n\n"
+        + f"\n\nCost along {SAMPLES} instants of the Fourier series of [Ayusawa2017]_ with {HARMONICS} harmonics,"
+        f" processor time of one thread. Wanted for 14 joints and 294 variables: a gradient at the cost of at most"
+        f" {WANTED_RATIO:g} evaluations (published: 3.3, from 0.2 s against 17.8 s),"
+        f" {WANTED_SPEEDUP:g} times less than forward differences. Forward differences have an error of their"
+        " own (published: 1.3e-5, also with a step of 1e-6).\n\n"
         + table(
             [
                 "robot", "criterion", "variables", "base parameters", "evaluation [ms]", "gradient [ms]", "ratio",
-                "forward differences [s]", "speedup", "their relative difference",
+                "forward differences [s]", "speedup", "relative difference",
             ],
             cost,
         )

@@ -37,9 +37,9 @@ ARM = {
 }
 
 REMARKS = {
-    "xArm7": " The invariant criterion has the smallest parameter error and the smallest acceleration error over all"
-    " joints, as in the source, by the last joint, whose link is light.",
-    "Panda": " The last link of this arm carries its hand: no joint's acceleration error stands out, and there the"
+    "xArm7": " As in the source, the invariant criterion has the smallest parameter error and the smallest acceleration"
+    " error over all joints, because of the last joint with its light link.",
+    "Panda": " The last link of this arm carries its hand, so all joints have similar acceleration errors. The"
     " invariant criterion has the smallest parameter error but not the smallest acceleration error.",
 }
 
@@ -58,7 +58,7 @@ def payload() -> str:
             frame: [study.optimised(study.criterion(scaling, frame), start) for start in starts]
             for frame in scara.FRAMES
         }
-        # Velocities and accelerations count in the same units here: the largest change of any number.
+        # Largest change of any number, with positions, velocities and accelerations in SI units.
         largest_of = [np.abs(motions[frame][k] - motions[1][k]).max() for frame in motions for k in range(STARTS)]
         difference[scaling] = float(max(largest_of))
         for frame, found in motions.items():
@@ -75,13 +75,13 @@ def payload() -> str:
         f" random states; medians over {STARTS} random starts; {scara.ITERATIONS} steps."
         " Motions from the same start"
         f" differ between frames by up to {difference['none']:.1g} (none), {difference['diagonal']:.1g} (diagonal) and"
-        f" **{difference['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source prints"
-        f" no lengths, limits or frames; here {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
+        f" **{difference['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source does not"
+        f" print lengths, limits and frames. Here: {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
         f" {scara.LIMITS[1]} rad/s, {scara.LIMITS[2]} rad/s², frames at the elbow (1), on the forearm and turned by 45°"
-        " (2), at the payload's centre (3) and beside it (4). As in the source, the invariant criterion is the most"
-        " even: the smallest error of all parameters in the prior's metric and of the arm of inertia, at the price of"
-        " the mass, and here of acceleration, which the source does not give for this robot. Unlike there, random"
-        " samples that fill the limits are not bad here; the condition number does not ask for large signals."
+        " (2), at the payload's centre (3) and next to it (4). As in the source, the invariant criterion is the most"
+        " balanced: smallest error of all parameters in the prior's metric and of the arm of inertia, but larger errors"
+        " of the mass and of the acceleration (not given in the source for this robot). Unlike in the source, random"
+        " samples that fill the limits are not bad; the condition number does not need large signals."
     )
 
 
@@ -118,7 +118,7 @@ def arm(name: str) -> str:
         " noise: parameters in the prior's metric, RMS torque [N m] and acceleration [rad/s²] at random states; medians"
         f" over {STARTS} random starts. Positions of motions from the same start differ between bases by up to"
         f" {apart['none']:.1g} (none), {apart['diagonal']:.1g} (diagonal) and **{apart['invariant']:.1g}** rad"
-        f" (invariant; wanted {SAME:g}) after {seven_joints.ITERATIONS} steps, the invariant ones by"
+        f" (invariant; wanted {SAME:g}) after {seven_joints.ITERATIONS} steps, the invariant motions by"
         f" {largest(continued, study):.1g} rad after {LONGER}.{REMARKS[name]}"
     )
 
@@ -132,10 +132,10 @@ def largest(motions: dict[int, list[Array]], study: seven_joints.Study) -> float
 def main() -> None:
     text = (
         "## Excitation criteria in four frames or bases\n\n"
-        "Each criterion is computed anew in every frame or base, and motions are improved from the same starts. The"
-        " invariant criterion is equal in all of them but for rounding, which a descent magnifies about tenfold in"
-        " every five to ten steps: the longer it goes on along flat valleys, the farther rounding alone drives two"
-        " motions of the same quality apart.\n\n"
+        "Each criterion is computed separately in every frame or base, and motions are improved from equal starts. The"
+        " invariant criterion is equal in all frames except for rounding. A descent magnifies rounding errors about"
+        " tenfold in every five to ten steps: in a long descent along flat valleys, rounding alone separates two"
+        " motions of equal quality.\n\n"
     )
     tables = "\n\n".join([payload(), *(arm(name) for name in seven_joints.ARMS)])
     publish("excitation-invariance", f"{text}{tables}\n\n{machine()}")

@@ -1,4 +1,4 @@
-"""A lower-limb exoskeleton on two force plates: the methods of [vanDerGaag2024]_ beside its figures, and ours."""
+"""A lower-limb exoskeleton on two force plates: methods of [vanDerGaag2024]_ with published figures, and ours."""
 
 import logging
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from inertid_ros.simulation.example_robots import legged_robot
 
 PRIORS, CUTOFFS = 20, (30.0, 50.0, 70.0, 100.0)
 TRAIN, VALIDATION, NOISE, FIRST_PRIOR = 0, 1, 0, 100  # seeds
-KNOWN = 1 / np.sqrt(3)  # standard deviation over largest error, of errors that are all alike probable
+KNOWN = 1 / np.sqrt(3)  # standard deviation over largest error of a uniform distribution
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ OURS = {"consistent, entropic": "entropic", "consistent, relative": "relative"}
 
 
 class Study:
-    """One recording to learn from, one without noise to validate on."""
+    """One recording for the fit, and one without noise for validation."""
 
     def __init__(self) -> None:
         self.model: RobotModel = plate_model(legged_robot("biped"))
@@ -96,9 +96,9 @@ class Study:
         self.ours: Samples = filtered_as_ours(self.model, sensors)
 
     def case(self, case: Case) -> tuple[dict[str, Array], dict[str, list[Array]]]:
-        """Method to its mean errors ``(5,)``; of the published methods the best over all cutoffs, as there.
+        """Mean errors ``(5,)`` by method, and estimates of the methods that :func:`main` evaluates again.
 
-        Also the estimates of the methods that :func:`main` looks at again.
+        Published methods have their best cutoff, as in the source.
         """
         draws = [np.random.default_rng(FIRST_PRIOR + k) for k in range(PRIORS)]
         priors = [case.draw(rng, self.model.prior) for rng in draws]
@@ -124,7 +124,7 @@ class Study:
 
     def contact(self, estimates: list[Array], rng: np.random.Generator) -> tuple[float, float]:
         """Mean RMS errors of the plates' forces [N] and of joint torques [N m] when the wrenches are predicted from
-        noisy joint torques of the sample before ([vanDerGaag2024]_ eq. 4.1)."""
+        noisy joint torques of the previous sample ([vanDerGaag2024]_ eq. 4.1)."""
         samples, model, rows = self.validation, self.model, self.truth.sampled
         torque = self.truth.effort[rows]
         noisy = torque + BodySensorOptions().effort * rng.normal(size=torque.shape) * torque.any(axis=0)
@@ -140,7 +140,7 @@ class Study:
 
 
 def main() -> None:
-    logging.disable(logging.WARNING)  # priors off by a quarter are inconsistent, as they should be here
+    logging.disable(logging.WARNING)  # priors off by a quarter are inconsistent on purpose
     study = Study()
     parts = [_introduction(study)]
     for case in CASES:
@@ -153,21 +153,21 @@ def main() -> None:
 
 def _introduction(study: Study) -> str:
     noise = BodySensorOptions()
-    return f"""## A lower-limb exoskeleton on two force plates, beside the published figures
+    return f"""## A lower-limb exoskeleton on two force plates, compared with published figures
 
-Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths, which are not printed, of a
-person of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty others to
-validate on, without noise. Ours, not theirs, are the movements (so torques, momenta and all errors of a prior differ),
-passive ankle eversion, and the noise where none is printed: joint torque {noise.effort:g} N m, plates {noise.force:g} N
-and {noise.moment:g} N m, gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2, encoders
-{noise.position:g} rad as printed.
+Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths are not printed and are for a
+person of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty further movements
+without noise for validation. Different from the source are the movements (so torques, momenta and all errors of a prior
+differ), passive ankle eversion, and noise that is not printed: joint torque {noise.effort:g} N m, plates
+{noise.force:g} N and {noise.moment:g} N m, gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2.
+Encoder noise is {noise.position:g} rad as printed.
 
-Means over {PRIORS} priors. Errors are the root mean square over the samples of the norm over all rows. The published
-methods take the rank that predicts the validation data best, and of each measure the best of {len(CUTOFFS)} cutoffs
-({", ".join(f"{cutoff:g}" for cutoff in CUTOFFS)} Hz), as there; "our filter" is the same method on the samples that
-this library makes ({study.ours.name}). The consistent fits see no validation data. "Relative" is a prior in which every
-parameter is right up to the per cent it was drawn with (learnt from the data in the last table); "entropic" is the
-default, which does not depend on per cents. Published figures are in brackets."""
+Means over {PRIORS} priors. Errors are norms over all rows, root mean square over the samples. The published methods
+take the rank with the best prediction of the validation data and, for each measure, the best of {len(CUTOFFS)} cutoffs
+({", ".join(f"{cutoff:g}" for cutoff in CUTOFFS)} Hz), as in the source; "our filter" is the published method on samples
+of this library ({study.ours.name}). The consistent fits do not use validation data. "Relative" is a prior with equal
+relative errors of all parameters, as they were drawn (learnt from the data in the last table); "entropic" is the
+default and does not depend on per cents. Published figures are in brackets."""
 
 
 def _table(case: Case, errors: dict[str, Array]) -> str:
@@ -184,9 +184,9 @@ def _factors(case: Case, errors: dict[str, Array]) -> str:
     rows = [["printed, WLS-RC", *(f"{value:.3g}" for value in printed)]]
     for name in ("WLS-RC", "WLS-RC, our filter", *OURS):
         rows.append([name, *(f"{value:.3g}" for value in errors["prior"] / errors[name])])
-    return f"""The prior's error over the method's, {case.name}. The momentum is small in these slow movements, and what
-is left of its error after the published filters is noise that they let pass: the same method gains more on samples
-that are filtered at the motion's own band.
+    return f"""Error of the prior over the error of the method, {case.name}. The momentum is small in these slow
+movements. After the published filters, its remaining error is noise that they let pass: the same method gains more on
+samples that are filtered to the band of the motion.
 
 {table(["method", *METRICS], rows)}"""
 
@@ -195,8 +195,8 @@ def _contact(study: Study, estimates: dict[str, list[Array]]) -> str:
     rng, rows = np.random.default_rng(NOISE), []
     for name in ("prior", "WLS-RC", *OURS):
         rows.append([name, *(f"{value:.3g}" for value in study.contact(estimates[name], rng))])
-    return f"""Forward in time: contact wrenches predicted from noisy joint torques of the sample before, and joint
-torques from these ([vanDerGaag2024]_ eq. 4.1), {CASES[1].name}; WLS-RC at {CUTOFFS[0]:g} Hz:
+    return f"""Prediction forward in time: contact wrenches from noisy joint torques of the previous sample, and joint
+torques from these wrenches ([vanDerGaag2024]_ eq. 4.1), {CASES[1].name}; WLS-RC at {CUTOFFS[0]:g} Hz:
 
 {table(["parameters", "plates' forces [N]", "joint torque [N m]"], rows)}"""
 

@@ -1,10 +1,10 @@
-"""Each fault of docs/faults.md that comes in motion, at ten moments of it: what the robot does, seen from outside.
+"""Inject each fault of docs/faults.md at ten moments of a motion, and observe the robot from outside.
 
     PYTHONPATH=benchmarks:test python benchmarks/fault_matrix.py
     PYTHONPATH=benchmarks:test python benchmarks/fault_matrix.py --only "states stop"
 
-Rows of docs/faults.md whose column *how* names an event ("given time: *states stop*") get its figures. Time is given:
-delays of a middleware, of the scheduler and of a real controller are not in them.
+Rows of docs/faults.md whose column *how* names an event ("given time: *states stop*") get its figures. The clock is
+simulated, so the figures exclude delays of a middleware, of the scheduler and of a real controller.
 """
 
 import argparse
@@ -21,14 +21,14 @@ from inertid_ros.nodes.excitation.state_machine import State
 
 PAGE = ROOT / "docs" / "faults.md"
 ROW = re.compile(r"^(\|.*given time: \*([^*]+)\*[^|]*\|)[^|]*\|[^|]*\|[^|]*\|[^|]*\|$", re.M)
-PAUSE_S = 0.3  # of a sender of streamed positions
-LONGEST_S = 1.0  # that a motion is followed after an event
+PAUSE_S = 0.3  # pause of a sender of streamed positions
+LONGEST_S = 1.0  # observation of a motion after an event
 MOVING = (State.APPROACHING, State.MOVING)
 
 
 @dataclass
 class Figures:
-    """Of one event over all moments: how often, and at the latest when the robot was told to stop."""
+    """Figures of one event over all moments: number of stops, and latest time to the stop command."""
 
     stop_s: float = 0.0
     stopped: int = 0
@@ -37,7 +37,7 @@ class Figures:
 
     @property
     def cells(self) -> str:
-        """The four last cells of a row."""
+        """Last four cells of a row."""
         seen, broken = self.observed, " **invariant broken**" if self.violations else ""
         stop = f"{1e3 * self.stop_s:.0f}" if self.stopped else "-"
         return f" {stop} | {seen.velocity:.2f} | {seen.acceleration:.2f} | {seen.jerk:.2f}{broken} |"
@@ -65,7 +65,7 @@ def inject(event: str, moments: int) -> Figures:
 
 
 def inject_pause(moments: int) -> Figures:
-    """A sender of streamed positions that pauses: from where the robot stood abruptly it goes on, and brakes."""
+    """Pause a sender of streamed positions: the robot stands abruptly, then continues and brakes."""
     motion, jerk = prepared()
     figures = Figures()
     for moment in range(moments):
@@ -73,15 +73,15 @@ def inject_pause(moments: int) -> Figures:
         streamed = stream(motion.table, {at: PAUSE_S})
         figures.observed.join(streamed.observed(jerk))
         if "paused" not in streamed.run.fault:
-            figures.violations.append(f"a pause at {at:.2f} s is not told")
+            figures.violations.append(f"a pause at {at:.2f} s is not reported")
     return figures
 
 
 def main() -> None:
     """Fill the figures of docs/faults.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--moments", type=int, default=10, help="of each event (default 10)")
-    parser.add_argument("--only", nargs="+", metavar="EVENT", help="these events; the other rows stay")
+    parser.add_argument("--moments", type=int, default=10, help="moments per event (default 10)")
+    parser.add_argument("--only", nargs="+", metavar="EVENT", help="events to measure; other rows are kept")
     options = parser.parse_args()
     text = PAGE.read_text(encoding="utf-8")
     figures = {}

@@ -1,10 +1,10 @@
-"""Random sequences of faults around the excitation node's state machine: what a robot does, seen from outside.
+"""Random sequences of faults around the excitation node's state machine, with a robot observed from outside.
 
     PYTHONPATH=benchmarks:test python benchmarks/fault_sequences.py --sequences 1000 --seed 0
 
-Time is given, so that a sequence is repeatable by its seed. The robot follows what it is sent as a
-joint_trajectory_controller does; it is looked at every millisecond, and its acceleration and jerk are those of cubics
-that are fitted to 31 ms. See test/support/excitation/world.py for the events and the invariants.
+The clock is simulated, so that a seed repeats its sequence. The robot follows its commands like a
+joint_trajectory_controller. It is observed every millisecond; acceleration and jerk come from cubics fitted to 31 ms.
+See test/support/excitation/world.py for the events and the invariants.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from tables import machine, publish, table
 
 @dataclass
 class Sequence:
-    """What came of one sequence."""
+    """Result of one sequence."""
 
     seed: int
     events: list[str]
@@ -34,11 +34,11 @@ class Sequence:
 
 
 def run(seed: int) -> Sequence:
-    """A motion, and three to ten events in and after it."""
+    """Run a motion with three to ten events during and after it."""
     rng, world, events, motions = np.random.default_rng(seed), World(seed), [], 0
     names = list(EVENTS)
     for index in range(rng.integers(4, 12)):
-        # Where nothing moves any more, most events do nothing: every other one is a motion then.
+        # Most events have no effect at rest: half of the events at rest are therefore motions.
         idle = world.machine.goal is None and rng.random() < 0.5
         name = "motion" if index == 0 or idle else names[rng.integers(len(names))]
         events.append(name)
@@ -46,7 +46,7 @@ def run(seed: int) -> Sequence:
         try:
             EVENTS[name](world, rng.random())
             world.run(rng.choice([0.005, 0.05, 0.5, 2.0]) * rng.random())
-        except AssertionError as error:  # of the controller: what it was sent
+        except AssertionError as error:  # the controller refuses a command
             world.violations.append(str(error))
             break
     observed = world.end()
@@ -57,8 +57,8 @@ def run(seed: int) -> Sequence:
 def main() -> None:
     """Run all sequences and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sequences", type=int, default=100, help="how many (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow (default 0)")
+    parser.add_argument("--sequences", type=int, default=100, help="number of sequences (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="first of consecutive seeds (default 0)")
     options = parser.parse_args()
     begin, observed, counts = time.monotonic(), Observed(), Counter[str]()
     done = [run(options.seed + index) for index in range(options.sequences)]
@@ -74,15 +74,15 @@ def main() -> None:
     rows: list[list[object]] = [
         ["sequences, motions begun", f"{len(done)}, {sum(sequence.motions for sequence in done)}"],
         ["events", sum(counts.values())],
-        ["largest speed, of its limit", f"{observed.velocity:.3f}"],
-        ["largest acceleration, of its limit", f"{observed.acceleration:.3f}"],
-        ["largest jerk, of that of the plan and its brakes", f"{observed.jerk:.3f}"],
-        ["from the begin of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
-        ["commands that met a scaled controller behind its time; their largest step [mrad]",
+        ["largest speed over its limit", f"{observed.velocity:.3f}"],
+        ["largest acceleration over its limit", f"{observed.acceleration:.3f}"],
+        ["largest jerk over the jerk of the plan and its brakes", f"{observed.jerk:.3f}"],
+        ["time from the start of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
+        ["commands to a controller delayed by a scaling; largest step [mrad]",
          f"{np.sum(steps > 0)}, {1e3 * steps.max():.1f}"],
-        ["commands that met a controller that braked, after lost ones; their largest step [mrad]",
+        ["commands to a controller that brakes after lost commands; largest step [mrad]",
          f"{len(lost)}, {1e3 * lost.max(initial=0.0):.1f}"],
-        ["commands by a clock that had stepped unseen", sum(sequence.by_old_clock for sequence in done)],
+        ["commands stamped by a clock after an undetected step", sum(sequence.by_old_clock for sequence in done)],
         ["sequences in which an invariant was broken", broken],
     ]
     told = ", ".join(f"{name} ({counts[name]})" for name in EVENTS)
@@ -91,10 +91,10 @@ def main() -> None:
         f"""## Sequences of faults
 
 `python benchmarks/fault_sequences.py --sequences {options.sequences} --seed {options.seed}`: random sequences of events
-around the state machine of the excitation node and a robot of two joints, under a given time, with the invariants of
-docs/safety.md looked at after every event and tick. The robot is observed at 1 kHz, but for the instants at which its
-controller itself changes the speed at once, is behind by a scaling that nobody told yet when a stop is asked for, or
-brakes already since it has lost commands when it gets the next; the steps then are rows of their own.
+around the state machine of the excitation node and a robot of two joints, in simulated time. The invariants of
+docs/safety.md are checked after every event and tick. The robot is observed at 1 kHz, except at three kinds of
+instants: the controller itself changes the speed at once; an unreported scaling delays it when a stop is requested; it
+already brakes after lost commands when the next command arrives. These steps have separate rows.
 In {time.monotonic() - begin:.0f} s on {machine()}.
 
 {table(("measure", "figure"), rows)}

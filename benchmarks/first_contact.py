@@ -1,11 +1,11 @@
-"""First contact: twenty published robots from ``inertid init`` to a verdict, with what each of them needed.
+"""First contact: twenty published robots from ``inertid init`` to a verdict, with the necessary options.
 
     python benchmarks/first_contact.py [NAME...] [--folder FOLDER] [--again] [--kept]
 
-Robots are on their mounting as init proposes it; those with legs hang by their root. Plans are checked by MuJoCo's
-collision engine, which is not the one that planned. Results are kept in the folder, so that a rerun goes on;
-``--again`` begins anew, ``--kept`` visits none and publishes what there is. Robots of ``robot_descriptions`` are not
-among them: it downloads at run time.
+Robots have the mounting that init proposes; robots with legs hang by their root. MuJoCo's collision engine checks the
+plans, independently of the planner's engine. Results are kept in the folder, so that a rerun continues; ``--again``
+repeats all visits, ``--kept`` only publishes kept results. Robots of ``robot_descriptions`` are excluded, because this
+package downloads at run time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from inertid_ros.identification.assessment.gate import Verdict
 
 HEADER = (
     "robot", "group", "joints, held", "floor", "init, motion, held-out motion, identify [s]", "conditions",
-    "deepest in itself, floor [mm]", "verdict", "held-out error [%], URDF to calibrated", "needed, and what was told",
+    "deepest in itself, floor [mm]", "verdict", "held-out error [%], URDF to calibrated", "options and messages",
 )  # fmt: skip
 _COMMANDS = ("init", "motion1", "motion2", "identify")
 _SHOWN = 170  # characters of a line
@@ -48,7 +48,7 @@ def row(found: Visit) -> Sequence[object]:
 
 
 def needed(found: Visit) -> str:
-    """Options that its user added, how it ended where it did not go through, and what was told on the way."""
+    """Options that the user added, end of an incomplete visit, and messages of all commands."""
     added = [f"added to {name}: `{' '.join(options)}`" for name, options in ADDED.get(found.robot, {}).items()]
     told = dict.fromkeys(line for command in found.commands for line in command["told"])
     deep = dict.fromkeys(each["where"] for each in found.contacts if each["where"])
@@ -61,10 +61,10 @@ def needed(found: Visit) -> str:
 def main() -> None:
     """Visit the robots one after another and publish the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ROBOTS)}; all where none is named")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".build" / "first_contact", help="of what is kept")
-    parser.add_argument("--again", action="store_true", help="visit robots that were visited before, too")
-    parser.add_argument("--kept", action="store_true", help="visit no robot, publish those that were visited")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(ROBOTS)}; default: all")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".build" / "first_contact", help="for results")
+    parser.add_argument("--again", action="store_true", help="repeat visits with kept results")
+    parser.add_argument("--kept", action="store_true", help="publish kept results without visits")
     arguments = parser.parse_args()
     visits = []
     for name in arguments.names or ROBOTS:
@@ -89,12 +89,12 @@ def main() -> None:
         "first_contact",
         f"## First contact\n\n`benchmarks/first_contact.py`, {machine()}, load {os.getloadavg()[0]:.1f}."
         f" {len(through)} of {len(visits)} robots of example-robot-data go from `init` to a verdict, {len(free)} of"
-        f" them with no option; {len(used)} results may be used. {len(clear)} of {len(through)} enter neither"
-        " themselves nor the floor in either motion, looked at every 2 ms by MuJoCo's collision engine; links of one"
-        " joint may touch, as may links that touch in most random poses, which are named. The user was shown"
-        f" {faults} lines of errors or of numerical libraries. Commands have their defaults, but that the motion held"
-        " out is not improved; bodies are up to 40 % off the URDF, with friction, rotors, offsets and noise that it"
-        f" does not know.{left}\n\n"
+        f" them without options; {len(used)} results may be used. {len(clear)} of {len(through)} robots do not enter"
+        " themselves or the floor in both motions, checked every 2 ms by MuJoCo's collision engine. Links of one joint"
+        " may touch; links that touch in most random poses may also touch and are listed. The user saw"
+        f" {faults} lines of errors or of numerical libraries. Commands have their defaults, except that the held-out"
+        " motion is not improved. True bodies differ from the URDF by up to 40 %; friction, rotors, offsets and noise"
+        f" are not in the URDF.{left}\n\n"
         + table(HEADER, [row(found) for found in visits]),
     )
 

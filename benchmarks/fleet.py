@@ -1,4 +1,4 @@
-"""Fleets: throughput, what killed workers and clients cost, what one new bag costs, and what is found.
+"""Fleets: throughput, cost of killed workers and clients, cost of one new bag, and detection of bad robots.
 
 PYTHONPATH=benchmarks:test python benchmarks/fleet.py --robots 200 --bags 10
 PYTHONPATH=benchmarks:test python benchmarks/fleet.py --robots 8 --bags 6     # a minute
@@ -29,19 +29,19 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 YEAR_S = 365.25 * 86400
-LONG_S = 600.0  # of the bag that the estimate on paper is made with
+LONG_S = 600.0  # length of the bag for the cost estimate
 THROUGHPUT_ROBOTS = 10
 FLEET, UTILISATION = 10_000, 0.7
 
 
 def command(catalogue: Path, output: Path, workers: int) -> list[str]:
-    """The command line of a fleet."""
+    """Command line of a fleet."""
     run = [sys.executable, "-m", "inertid_ros.cli.main", "fleet", str(catalogue), "--output", str(output), "--json"]
     return [*run, "--workers", str(workers)]
 
 
 def run(catalogue: Path, output: Path, workers: int) -> dict[str, Any]:
-    """Results of a whole run, with its seconds by the clock; ends the study where the command fails."""
+    """Results and clock time [s] of a whole run; ends the study if the command fails."""
     began = time.perf_counter()
     done = subprocess.run(command(catalogue, output, workers), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -50,7 +50,7 @@ def run(catalogue: Path, output: Path, workers: int) -> dict[str, Any]:
 
 
 def stored(output: Path) -> int:
-    """Results of bags that are on disk."""
+    """Number of bag results on disk."""
     return len(list((output / "bags").glob("??/*/summary.json")))
 
 
@@ -70,7 +70,7 @@ def _arguments(process: psutil.Process) -> list[str]:
 
 
 def killed_run(catalogue: Path, output: Path, bags: int) -> dict[str, int]:
-    """Start a run, kill a worker after a quarter of the bags and the client after half; what was there then."""
+    """Start a run, kill a worker after a quarter of the bags and the client after half; count bags and processes."""
     with tempfile.TemporaryFile() as said:
         client = subprocess.Popen(command(catalogue, output, 2), stdout=said, stderr=said)
         found = {"at_worker": -1, "at_client": -1, "orphans": 0}
@@ -92,7 +92,7 @@ def killed_run(catalogue: Path, output: Path, bags: int) -> dict[str, int]:
 
 
 def drift_found(fleet: SimulatedFleet, output: Path) -> dict[str, float]:
-    """Shares of the trends of Coulomb friction: truth within the interval, found, and of others found."""
+    """Detected trends: coverage and share of named drifts of Coulomb friction, and false names."""
     rows = pyarrow.parquet.read_table(output / "drift.parquet").to_pylist()
     rates = {
         (robot.serial, f"{joint}.coulomb"): rate
@@ -115,7 +115,7 @@ def drift_found(fleet: SimulatedFleet, output: Path) -> dict[str, float]:
 
 
 def throughput(folder: Path, bags: int) -> list[list[str]]:
-    """Bags a second with one and two workers, each on an empty output, and what else the machine did meanwhile."""
+    """Bags per second with one and two workers, each with an empty output, and the load of the machine."""
     fleet = SimulatedFleet(folder / "small", THROUGHPUT_ROBOTS, bags)
     catalogue, rows, first = fleet.write(), [], 0.0
     for workers in (1, 2):
@@ -134,7 +134,7 @@ def _bags(output: Path) -> list[dict[str, Any]]:
 
 
 def long_bag(folder: Path) -> dict[str, float]:
-    """Seconds of the processor and bytes of one long bag of a seven-joint arm at 1 kHz, and of its result."""
+    """Processor time [s] and bytes of one long bag of a seven-joint arm at 1 kHz, and of its result."""
     urdf = Path(example_urdf(ROBOT)).read_text()
     bag = folder / "long.mcap"
     write_bag(bag, load_model(urdf, RobotOptions(drive_terms=TERMS)), int(1000 * LONG_S))
@@ -149,23 +149,23 @@ def long_bag(folder: Path) -> dict[str, float]:
 
 
 def on_paper(long: dict[str, float], rest: float) -> str:
-    """A fleet of 10,000 robots with a bag of ten minutes a day, from measured costs.
+    """Calculate the costs of 10,000 robots with a bag of ten minutes a day from measured costs.
 
     Parameters
     ----------
     rest : float
-        Seconds of a core for a robot after its bags.
+        Processor time per robot after its bags [s].
     """
     day = FLEET * (long["seconds"] + rest)
     year = 365 * FLEET * long["seconds"]
     rows = [
-        ["a day: bags read", f"{FLEET * long['bytes'] / 1e12:.2f} TB, {FLEET * long['bytes'] / 86400 / 1e6:.0f} MB/s"],
-        ["a day: results written", f"{FLEET * long['result'] / 1e9:.2f} GB"],
-        ["a day: core hours", f"{day / 3600:.0f}"],
-        [f"cores that keep up, {100 * UTILISATION:.0f} % busy", f"{np.ceil(day / 86400 / UTILISATION):.0f}"],
-        ["with 256 cores: a day's bags in", f"{day / 256 / UTILISATION / 60:.0f} minutes"],
-        ["a year from nothing: core hours", f"{year / 3600:,.0f}"],
-        ["with 1,024 cores: a year's bags in", f"{year / 1024 / UTILISATION / 3600:.0f} hours"],
+        ["bags read per day", f"{FLEET * long['bytes'] / 1e12:.2f} TB, {FLEET * long['bytes'] / 86400 / 1e6:.0f} MB/s"],
+        ["results written per day", f"{FLEET * long['result'] / 1e9:.2f} GB"],
+        ["core hours per day", f"{day / 3600:.0f}"],
+        [f"cores needed, {100 * UTILISATION:.0f} % busy", f"{np.ceil(day / 86400 / UTILISATION):.0f}"],
+        ["time for the bags of a day, 256 cores", f"{day / 256 / UTILISATION / 60:.0f} minutes"],
+        ["core hours for the bags of a year", f"{year / 3600:,.0f}"],
+        ["time for the bags of a year, 1,024 cores", f"{year / 1024 / UTILISATION / 3600:.0f} hours"],
     ]
     return table(["10,000 robots, a bag of ten minutes a day", ""], rows)
 
@@ -174,8 +174,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--robots", type=int, default=200)
     parser.add_argument("--bags", type=int, default=10)
-    parser.add_argument("--folder", type=Path, help="empty folder that is kept (default a temporary one)")
-    parser.add_argument("--found", action="store_true", help="only what is found, with the results in --folder")
+    parser.add_argument("--folder", type=Path, help="empty folder to keep (default: temporary)")
+    parser.add_argument("--found", action="store_true", help="only the detection, with results in --folder")
     parser.add_argument("--throughput", action="store_true", help="only the throughput")
     options = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -191,10 +191,10 @@ def main() -> None:
 
 def rates(folder: Path, bags: int) -> str:
     """Throughput as text."""
-    header = ["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"]
+    header = ["workers", "bags per second", "relative to one worker", "processor [s] per bag", "load of the machine"]
     return f"""### Throughput of a fleet
 
-{THROUGHPUT_ROBOTS} of these robots, their bags alone. The load counts the processes that want to run, these and others,
+{THROUGHPUT_ROBOTS} robots of this fleet, bags only. The load counts all runnable processes of the machine,
 on {os.cpu_count()} cores.
 
 {table(header, throughput(folder, bags))}
@@ -203,7 +203,7 @@ on {os.cpu_count()} cores.
 
 
 def found(folder: Path, robots: int, bags: int) -> str:
-    """What a fleet tells that is simulated, as text; results that the folder has are not computed again."""
+    """Text about detection in a simulated fleet; results in the folder are not computed again."""
     fleet, output = SimulatedFleet(folder / "fleet", robots, bags), folder / "output"
     catalogue = fleet.write()
     run(catalogue, output, 2)
@@ -214,18 +214,18 @@ def found(folder: Path, robots: int, bags: int) -> str:
     rows = [
         ["bad robots", ", ".join(f"{serial} {parameter}" for serial, parameter in bad.items())],
         ["named", outlying],
-        ["bad ones named / others named", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
+        ["bad robots named / false", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
         ["seconds of a run without changes", f"{content['clock']:.0f}"],
         [f"{drift['trends']} drifting frictions: truth within the interval of 95 %", f"{100 * drift['within']:.1f} %"],
-        ["of these named as drifting", f"{100 * drift['named']:.0f} %"],
-        [f"{drift['others']} parameters without drift: zero within it", f"{100 * drift['others_within']:.1f} %"],
-        ["of these named as drifting, false ones", str(drift["others_named"])],
+        ["drifting frictions named as drifting", f"{100 * drift['named']:.0f} %"],
+        [f"{drift['others']} parameters without drift: zero in interval", f"{100 * drift['others_within']:.1f} %"],
+        ["parameters without drift named as drifting", str(drift["others_named"])],
         ["changes named, all false", str(drift["changed"])],
     ]  # fmt: skip
-    return f"""### What is found
+    return f"""### Detection of bad robots
 
-The same fleet; R001 has a link that is 25 % heavier, R002 twice the Coulomb friction in a joint, and R003 the centre of
-mass of a link shifted by 3 cm.
+In this fleet, a link of R001 is 25 % heavier, a joint of R002 has twice the Coulomb friction, and the centre of mass of
+a link of R003 is shifted by 3 cm.
 
 {table(["", ""], rows)}
 
@@ -247,23 +247,23 @@ def study(folder: Path, robots: int, bags: int) -> str:
     rows = [
         [f"bags on disk when the worker was killed, of {every:,}", f"{killed['at_worker']:,}"],
         ["bags on disk when the client was killed", f"{killed['at_client']:,}"],
-        ["worker processes left after that", str(killed["orphans"])],
+        ["worker processes left afterwards", str(killed["orphans"])],
         ["bags computed by the next run", f"{resumed['bags_computed']:,}"],
-        ["of these, bags that were there before", f"{resumed['bags_computed'] + killed['at_client'] - every:,}"],
-        ["bags used in the end", f"{resumed['bags_used']:,}"],
+        ["bags on disk before, computed again", f"{resumed['bags_computed'] + killed['at_client'] - every:,}"],
+        ["bags used by the next run", f"{resumed['bags_used']:,}"],
         ["bags computed by a run without changes", str(again["bags_computed"])],
-        ["seconds of that run", f"{again['clock']:.0f}"],
-        ["bags computed after one was added", str(added["bags_computed"])],
+        ["seconds of a run without changes", f"{again['clock']:.0f}"],
+        ["bags computed after one new bag", str(added["bags_computed"])],
     ]  # fmt: skip
     return f"""## Fleets
 
 `inertid fleet`: {robots} simulated robots of one model, three joints, {bags} bags each of 8 s at 100 Hz, a month apart;
 masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by
-30 % a year (standard deviations). A worker and the client are killed on the way.
+30 % a year (standard deviations). A worker and the client are killed during the run.
 {table(["", ""], rows)}
 
-On paper, from one bag of {LONG_S / 60:g} minutes of an xArm7 at 1 kHz ({long["seconds"]:.1f} s of a core, reading
-{long["reading"]:.1f} s of it, {long["bytes"] / 1e6:.0f} MB; its result {long["result"] / 1e3:.0f} kB) and {rest:.2f} s
+Calculated from one bag of {LONG_S / 60:g} minutes of an xArm7 at 1 kHz ({long["seconds"]:.1f} s of a core, with
+{long["reading"]:.1f} s of reading, {long["bytes"] / 1e6:.0f} MB; result {long["result"] / 1e3:.0f} kB) and {rest:.2f} s
 of a core for each robot after its bags:
 
 {on_paper(long, rest)}

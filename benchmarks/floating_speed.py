@@ -32,7 +32,7 @@ BASE = slice(6, None)
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time, median."""
+    """Median processor time [s]."""
     found = []
     for _ in range(REPEATS):
         began = time.process_time()
@@ -42,7 +42,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def states(model: RobotModel, count: int, seed: int = 0) -> Samples:
-    """Random states with the forces of a robot whose bodies are all a tenth heavier than the URDF's, and noise."""
+    """Random states with noise and the forces of a robot with bodies a tenth heavier than in the URDF."""
     rng = np.random.default_rng(seed)
     quaternions = rng.normal(size=(count, 4))
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
@@ -97,7 +97,7 @@ def main() -> None:
     joints = load_model(example_urdf(LARGE), RobotOptions(base="free")).joint_names
     held = joints[LARGE_JOINTS:]
     speeds = table(
-        ["robot", "joints", "equations built [1/s]", "built and compressed [1/s]", "of the base rows alone [1/s]"],
+        ["robot", "joints", "equations built [1/s]", "built and compressed [1/s]", "base rows alone [1/s]"],
         [compression(path, locked) for path, locked in HUMANOIDS.items()],
     )
     fits = table(

@@ -1,7 +1,7 @@
-"""Friction of simulated arms, from recording to estimate: bias, coverage, and Stribeck friction that is not there.
+"""Friction of simulated arms, from recording to estimate: bias, coverage, and false detection of Stribeck friction.
 
 Torques are inverse dynamics of the true robot plus friction by the sign of the true velocity; the recording has noise
-on positions and torques. The URDF that is given is wrong, and ``prepare`` and ``identify`` have their defaults.
+on positions and torques. The given URDF is wrong, and ``prepare`` and ``identify`` have their defaults.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Friction:
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, torque: np.ndarray, speed: np.ndarray, share: float) -> "Friction":
-        """Some per cent of the RMS torque or of the largest; ``share`` of Coulomb friction is added at low speed."""
+        """Draw friction of some per cent of the torque; Stribeck friction is about ``share`` of Coulomb friction."""
         level = np.maximum(torque, 0.02 * torque.max())
         coulomb = level * rng.uniform(0.05, 0.2, len(level))
         viscous = level / speed * rng.uniform(0.05, 0.2, len(level))
@@ -46,13 +46,13 @@ class Friction:
         return cls(viscous, coulomb, extra, np.exp(rng.uniform(np.log(0.05), np.log(0.3), len(level))) * speed)
 
     def torque(self, v: np.ndarray) -> np.ndarray:
-        """``(N, n)`` at velocities."""
+        """Friction torque ``(N, n)`` at velocities."""
         extra = self.stribeck * np.exp(-np.abs(v) / self.stribeck_speed)
         return self.viscous * v + (self.coulomb + extra) * np.sign(v)
 
 
 def recorded(model: RobotModel, seed: int, share: float) -> tuple[RobotModel, Recording, Friction]:
-    """A wrong URDF of the robot, a recording of the true one, and its friction."""
+    """A wrong URDF of the robot, a recording of the true robot, and its friction."""
     rng = np.random.default_rng(seed)
     given = load_model(write_urdf(model, perturb(model, rng)), model.options)
     time = np.arange(0.0, SECONDS, 1 / RATE_HZ)
@@ -67,8 +67,8 @@ def recorded(model: RobotModel, seed: int, share: float) -> tuple[RobotModel, Re
 
 
 def errors(estimate: Estimate, friction: Friction) -> np.ndarray:
-    """``(3, n, 3)`` of every term: error and standard deviation in shares of Coulomb friction, viscous at the fast
-    speed, and whether the interval holds the truth."""
+    """Error and standard deviation as shares of Coulomb friction (viscous friction at the fast speed), and whether the
+    interval contains the truth, by term and joint ``(3, n, 3)``."""
     rows = []
     for term in TERMS:
         true = getattr(friction, term)
@@ -95,7 +95,7 @@ def row(name: str, model: RobotModel, share: float, fit: bool) -> list[str]:
     terms = TERMS if share else TERMS[:2]
     figures = every[: len(terms)]
     error, deviation, inside = np.moveaxis(figures, -1, 0)
-    weight = (deviation > 0) / np.maximum(deviation, 1e-6) ** 2  # a common bias shows best in this mean
+    weight = (deviation > 0) / np.maximum(deviation, 1e-6) ** 2  # this mean is sensitive to a common bias
     columns = (
         (error.mean(axis=1), "+.2f"),
         (np.sum(weight * error, axis=1) / np.sum(weight, axis=1), "+.2f"),
@@ -119,11 +119,12 @@ def main() -> None:
     header = ["arm", "Stribeck friction", *TERMS, "joints with Stribeck friction found", "median error of its speed"]
     publish(
         "friction",
-        "## Friction of simulated arms\n\nFrom a recording of 30 s through `prepare` and `identify` with their"
+        "## Friction of simulated arms\n\nRecordings of 30 s, `prepare` and `identify` with their"
         " defaults, a wrong URDF, noise on positions and torques. Errors [% of the parameter, Stribeck friction % of"
         " Coulomb friction]: mean / mean weighted by the stated variances / median; then coverage of 95 % intervals"
-        f" [%]; {SEEDS} seeds, all joints. Low Stribeck speeds are known by their product with Stribeck friction, whose"
-        f" errors are then lopsided: their mean is above their median.\n\n{table(header, rows)}\n\n{machine()}",
+        f" [%]; {SEEDS} seeds, all joints. The data determine low Stribeck speeds only in the product with Stribeck"
+        " friction. The errors of this friction are then skewed: their mean is above their median.\n\n"
+        f"{table(header, rows)}\n\n{machine()}",
     )
 
 

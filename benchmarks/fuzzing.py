@@ -1,9 +1,9 @@
-"""Fuzzing of all that reads content from outside: inputs tried, inputs per second, and bounds that were broken.
+"""Fuzzing of all readers of external content: inputs tried, inputs per second, and broken bounds.
 
     PYTHONPATH=benchmarks:test python benchmarks/fuzzing.py --seconds 600 --seed 1
 
-Coverage-guided where ``atheris`` is installed (``pip install atheris``). Every input has to be accepted, or refused by
-an error of the package of one line, within 2 s and 512 MiB.
+Coverage-guided if ``atheris`` is installed (``pip install atheris``). Every input must be accepted, or refused by a
+one-line error of the package, within 2 s and 512 MiB.
 """
 
 import argparse
@@ -20,16 +20,16 @@ from tables import machine, publish, table
 
 
 def fuzzed(name: str, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
-    """Figures of one target, from a process of its own."""
+    """Figures of one target, run in a separate process."""
     command = [sys.executable, "-W", "ignore", "-m", "studies.fuzz_target", name, str(seconds), str(seed), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not done.stdout.strip():  # the process itself did not survive an input
+    if not done.stdout.strip():  # an input ended the process
         return {"name": name, "crashed": done.returncode}
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def row(figures: dict[str, Any]) -> list[object]:
-    """Cells of one target."""
+    """Table row of one target."""
     if "crashed" in figures:
         return [figures["name"], "-", "-", "-", "-", "-", f"process ended with status {figures['crashed']}"]
     tried = figures["tried"]
@@ -43,11 +43,11 @@ def row(figures: dict[str, Any]) -> list[object]:
 def main() -> None:
     """Fuzz all targets and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each target (default 10)")
-    parser.add_argument("--seed", type=int, default=1, help="of the random generator (default 1)")
-    parser.add_argument("--workers", type=int, default=1, help="targets at once (default 1)")
-    parser.add_argument("--only", nargs="+", default=[], metavar="TARGET", help="these targets alone")
-    parser.add_argument("--folder", type=Path, default=Path("fuzzing"), help="where inputs that break a bound go")
+    parser.add_argument("--seconds", type=float, default=10.0, help="time for each target (default 10)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random generator (default 1)")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel targets (default 1)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TARGET", help="only these targets")
+    parser.add_argument("--folder", type=Path, default=Path("fuzzing"), help="folder for inputs that break a bound")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     names = options.only or [target.name for target in targets()]
@@ -56,15 +56,15 @@ def main() -> None:
         figures = [run.result() for run in runs]
     total = sum(each.get("tried", 0) for each in figures)
     guided = any(each.get("guided") for each in figures)
-    guidance = "guided by the branches that they take (atheris)" if guided else "not guided (atheris is not installed)"
+    guidance = "guided by branch coverage (atheris)" if guided else "not guided (atheris is not installed)"
     header = ("reader", "inputs", "per s", "accepted", "longest [s]", "peak memory [MiB]", "bounds broken")
     publish(
         "fuzzing",
-        f"""## Fuzzing of what comes from outside
+        f"""## Fuzzing of external content
 
 `python benchmarks/fuzzing.py --seconds {options.seconds:g} --seed {options.seed} --workers {options.workers}`: inputs
-of up to 64 kB, made from valid ones by changes of their structure and bytes and {guidance}. Each has to be accepted, or
-refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; memory is that of the process, libraries included.
+of up to 64 kB, made from valid inputs by changes of structure and bytes, {guidance}. Each input must be accepted, or
+refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and libraries.
 
 {table(header, [row(each) for each in figures])}
 

@@ -31,7 +31,7 @@ def main() -> None:
     for name, part in TESTED.items():
         fitted, tested = held_out(samples, *part)
         before = torque_errors(equations, equations.model.prior, [tested])
-        rows.append([name, "the file's", *_errors(before), f"{total:.2f}", ""])
+        rows.append([name, "prior", *_errors(before), f"{total:.2f}", ""])
         for label, constraints in (("fitted", Constraints()), ("fitted, weight known", Constraints(total_mass=total))):
             estimate = identify(equations, fitted, constraints=constraints)
             after = torque_errors(equations, estimate.parameters, [tested])
@@ -40,9 +40,9 @@ def main() -> None:
     header = ["tested on", "parameters", "relative error", "force [N]", "moment [N m]", "mass [kg]", "consistent"]
     text = f"""## A person walking over two force plates
 
-Real: OpenSim's gait2354, subject 01, {len(samples)} samples at 60 Hz, twelve segments whose motion is given; the model
-that comes with it is the prior. Errors on the part that was not fitted, root mean square of the vector. With the weight
-known, as by a scale, the total mass is an equality ([Lee2019]_ eq. 3.6.83).
+Real data: OpenSim's gait2354, subject 01, {len(samples)} samples at 60 Hz, twelve segments with given motion; the model
+of this data set is the prior. Errors are for the held-out part, root mean square of the vector. If the weight is known,
+for example by a scale, the total mass is an equality constraint ([Lee2019]_ eq. 3.6.83).
 
 {table(header, rows)}
 

@@ -1,8 +1,8 @@
-"""Run every command of the README and the guides that a machine alone can run, those included that tests leave out.
+"""Run every command of the README and the guides that needs only a computer, including commands that tests skip.
 
     python benchmarks/guide_commands.py [--page own_arm]
 
-It prints the processor time of every block; a command that ends with another status than 0 ends it.
+It prints the processor time of every block, and ends at the first command with a status other than 0.
 """
 
 import argparse
@@ -14,9 +14,9 @@ from support.guides import FIRST, PAGES, begin, blocks, run
 
 
 def main() -> None:
-    """Run the pages, each in a folder of its own."""
+    """Run each page in a separate folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--page", default="", help="name of the one page to run")
+    parser.add_argument("--page", default="", help="name of a page (default: all pages)")
     wanted = parser.parse_args().page
     with tempfile.TemporaryDirectory() as scratch:
         first = Path(scratch) / FIRST.stem

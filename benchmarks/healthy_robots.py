@@ -1,11 +1,10 @@
 """Calibrations of healthy robots at the defaults: the simulator with drives drawn at random, all nodes as processes.
 
-The simulator has real-time priority (SCHED_FIFO), as the controller manager of ros2_control has, or a computer of its
-own.
+The simulator has real-time priority (SCHED_FIFO), like the controller manager of ros2_control or a separate computer.
 
     PYTHONPATH=benchmarks:test:$PYTHONPATH python benchmarks/healthy_robots.py --runs 60 --load 3
 
-Every run is kept in the folder; one of the same commit, without changes, is not repeated.
+Every run is kept in the folder; a run of the present commit, without changes, is not repeated.
 """
 
 import argparse
@@ -40,7 +39,7 @@ GRAVE = re.compile(r"\[(ERROR|FATAL)\].*?: (.*)|^error: (.*)", re.MULTILINE)
 
 
 def drawn_robot(seed: int, folder: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return what it is in words, parameters of the simulator, and those of all nodes."""
+    """Return a description, the parameters of the simulator, and the parameters of all nodes."""
     rng = np.random.default_rng(seed)
     name = str(rng.choice(["Panda", "UR5", "two links"]))
     lag = float(np.exp(rng.uniform(*np.log([0.001, 0.04]))))
@@ -73,7 +72,7 @@ def drawn_robot(seed: int, folder: Path) -> tuple[str, dict[str, Any], dict[str,
 
 
 def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
-    """One calibration; whatever happens, its processes have ended."""
+    """Run one calibration and end its processes, also after errors."""
     folder.mkdir(parents=True)
     words, simulator, everywhere = drawn_robot(seed, folder)
     own: Mapping[str, Mapping[str, Any]] = {
@@ -88,7 +87,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
         f"/**/{name}": {"ros__parameters": {**(everywhere if name in KNOWING_THE_ROBOT else {}), **values}}
         for name, values in own.items()
     }
-    parameters.write_text(yaml.safe_dump(json.loads(json.dumps(content))))  # rcl reads no aliases
+    parameters.write_text(yaml.safe_dump(json.loads(json.dumps(content))))  # rcl does not read aliases
     run: dict[str, Any] = {"seed": seed, "robot": words, "commit": commit(), "status": "failed", "messages": []}
     begun = time.monotonic()
     try:
@@ -114,7 +113,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Processes that compute without end."""
+    """Run processes that compute without end."""
     running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -125,7 +124,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def row(run: Mapping[str, Any]) -> list[str]:
-    """Cells of the table."""
+    """Table row of a run."""
     errors = " → ".join(f"{100 * error:.2f} %" for error in run.get("errors", []))
     message = run["messages"][0].replace("|", "/")[:200] if run["messages"] else ""
     return [f"{run['seed']}", run["robot"], f"{run['status']}", run.get("verdict", ""), errors, f"{run['seconds']:.0f}",
@@ -133,18 +132,18 @@ def row(run: Mapping[str, Any]) -> list[str]:
 
 
 def interrupt(_number: int, _frame: object) -> None:
-    """End as by Ctrl-C, with all processes."""
+    """End all processes as by Ctrl-C."""
     raise KeyboardInterrupt
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=60)
-    parser.add_argument("--load", type=int, default=0, help="busy processes beside")
-    parser.add_argument("--seed", type=int, default=0, help="of the first run")
-    parser.add_argument("--controller", action="store_true", help="name the controller, whose state is read then")
+    parser.add_argument("--load", type=int, default=0, help="number of busy processes")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first run")
+    parser.add_argument("--controller", action="store_true", help="name the controller, so that its state is read")
     folder = ROOT / ".build" / "healthy_robots"
-    parser.add_argument("--folder", type=Path, default=folder, help="of runs and their logs")
+    parser.add_argument("--folder", type=Path, default=folder, help="folder of runs and their logs")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, interrupt)
     folder = options.folder.absolute() / f"load_{options.load}{'_controller' * options.controller}"

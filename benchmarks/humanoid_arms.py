@@ -1,4 +1,4 @@
-"""A, Tables I and II: three motions of a humanoid's arms, each planned with the last ones' data, against chance."""
+"""Three motions of a humanoid's arms, planned with earlier data, and random motions ([Ayusawa2017]_ tables I, II)."""
 
 import argparse
 import time
@@ -8,19 +8,19 @@ from tables import machine, publish, table
 
 WANTED = (0.17, 0.27)
 SETTING = """\
-The study of [Ayusawa2017]_ sec. IV on TALOS, whose SRDF and meshes are at hand, in place of HRP-4: both arms (14
-joints), all others held, legs straight; Fourier series of {harmonics} harmonics of pi/4 rad/s over 8 s, from rest to
-rest; criterion at 40 instants, constraints in the search at 400. The centre of mass stays within 1 cm of where it is at
-the start, links 1 cm clear of each other, and every limit is proven between instants. Condition numbers are of the base
-regressor of all bodies at these instants, torques unweighted, columns of unit norm; motions after the first are planned
-with the regressors of those before ([Ayusawa2017]_ eq. 41). Random: {pool} random motions, each as large as the
-constraints allow; the best of them, then the one that is best with it, and so on. Published: 47.6, 35.7, 33.9 against
-274.1, 156.3, 124.7."""
+The study of [Ayusawa2017]_ sec. IV on TALOS in place of HRP-4, since its SRDF and meshes are available. Both arms (14
+joints) move, all other joints are held, legs straight; Fourier series of {harmonics} harmonics of pi/4 rad/s over 8 s,
+from rest to rest; criterion at 40 instants, constraints in the search at 400. The centre of mass stays within 1 cm of
+its start, links stay 1 cm apart, and every limit is proven between instants. Condition numbers are for the base
+regressor of all bodies at these instants, torques unweighted, columns of unit norm. The second and third motion are
+planned with the regressors of earlier motions ([Ayusawa2017]_ eq. 41). Random: {pool} random motions, each as large
+as the constraints allow; the best motion, then the motion that is best together with it, and so on. Published: 47.6,
+35.7, 33.9 against 274.1, 156.3, 124.7."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--iterations", type=int, default=150, help="of each motion (default: 150)")
+    parser.add_argument("--iterations", type=int, default=150, help="iterations per motion (default: 150)")
     parser.add_argument("--pool", type=int, default=30, help="random motions (default: 30)")
     options, _ = parser.parse_known_args()
     study = Study.of(options.iterations)
@@ -33,14 +33,14 @@ def main() -> None:
         print(f"motion {index + 1}: {study.condition(planned, columns):.2f} after {seconds[-1]:.0f} s", flush=True)
     chance = study.selected(study.chance(options.pool), columns)
     rows, ratios = [], []
-    for name, plans in (("planned", planned), ("chance", chance)):
+    for name, plans in (("planned", planned), ("random", chance)):
         single = [study.condition([plan], columns) for plan in plans]
         whole = [study.condition(plans[: count + 1], columns) for count in range(3)]
         raw = [study.condition(plans[: count + 1], columns, scaled=False) for count in range(3)]
         rows += [
             [f"{name}, alone", *(f"{value:.1f}" for value in single)],
-            [f"**{name}, with those before**", *(f"**{value:.1f}**" for value in whole)],
-            [f"{name}, with those before, SI units", *(f"{value:.0f}" for value in raw)],
+            [f"**{name}, with earlier motions**", *(f"**{value:.1f}**" for value in whole)],
+            [f"{name}, with earlier motions, SI units", *(f"{value:.0f}" for value in raw)],
         ]
         ratios.append((whole[0], whole[2]))
     found = [mine / other for mine, other in zip(*ratios, strict=True)]
@@ -55,8 +55,8 @@ def main() -> None:
     lines = [
         ["beyond position, velocity, acceleration limits", *(_beyond(check) for check in checks)],
         ["instants with meshes less than 1 cm apart", *(str(check["collisions"]) for check in checks)],
-        ["centre of mass from where it was [mm]", *(f"{1000 * check['centre of mass']:.2f}" for check in checks)],
-        ["largest effort, of its limit", *(f"{100 * check['effort']:.0f} %" for check in checks)],
+        ["displacement of the centre of mass [mm]", *(f"{1000 * check['centre of mass']:.2f}" for check in checks)],
+        ["largest effort over its limit", *(f"{100 * check['effort']:.0f} %" for check in checks)],
     ]
     checked = table(("at 1 kHz, by Pinocchio and Coal from URDF, meshes and SRDF", "1", "2", "3"), lines)
     setting = SETTING.format(harmonics=study.options.harmonics, pool=options.pool)

@@ -1,13 +1,13 @@
-"""Kill each node at each stage of a calibration: does the robot rest, who says so, and does a restart go on?
+"""Kill each node at each stage of a calibration; check rest, messages and restart.
 
     PYTHONPATH=benchmarks:test python benchmarks/killed_nodes.py
     PYTHONPATH=benchmarks:test python benchmarks/killed_nodes.py --only recorder:moving --keep logs
 
-The flow of `calibrate` runs with a robot of two joints, each node in a process of its own, the robot's driver as well;
-the robot, in one more process, judges all that it is sent. A node gets SIGKILL at a stage. The robot has to rest by the
-end of the last command that it had, within its limits; what still runs has to say in one line who is gone, and to end;
-after the node is started again, a calibration has to end well (after most stages: to move the robot, and to end by an
-interruption), and every recording has to be readable.
+The flow of `calibrate` runs with a robot of two joints. Each node, the robot's driver and the robot have separate
+processes; the robot checks all its commands. A node gets SIGKILL at a stage. The robot must rest by the end of its last
+command, within its limits. The remaining processes must name the lost node in one line, and end. After a restart of the
+node, a calibration must succeed (after most stages: move the robot, and end by an interruption), and every recording
+must be readable.
 """
 
 import argparse
@@ -42,17 +42,17 @@ from inertid_ros.data.files.loading import load_recording
 
 PAGE = ROOT / "docs" / "faults.md"
 HEADER = (
-    "killed", "while", "robot", "speed, acc.", "what is told", "status of the flow", "again", "recordings", "problems",
+    "killed", "while", "robot", "speed, acc.", "message", "status of the flow", "again", "recordings", "problems",
 )  # fmt: skip
-# How long after the end of a node the last horizon is sent. Without recorder or identifier a motion may go on.
+# Time from the end of a node to the last horizon. Without recorder or identifier a motion may go on.
 STOPPING = {
     "excitation": 0.0,
     "calibrate": LEASE_S,
-    "driver": 0.0,  # which hands it on
+    "driver": 0.0,  # forwards horizons
 }
-WHOLE = ("moving", "identifying")  # stages after which a calibration is made to its end again
-WELL = (0, 3)  # statuses of a calibration that came to its end, be its result good or not
-# What a line has to hold, so that a reader knows who is gone.
+WHOLE = ("moving", "identifying")  # stages after which a whole calibration is repeated
+WELL = (0, 3)  # statuses of a complete calibration with a good or bad result
+# Words that identify the lost node in a message.
 NAMES = {name: (name,) for name in NODES} | {
     "calibrate": ("lease",),
     "driver": ("joint state", "joint_states", "samples"),
@@ -61,7 +61,7 @@ NAMES = {name: (name,) for name in NODES} | {
 
 @dataclass
 class Outcome:
-    """What came of one trial."""
+    """Result of one trial."""
 
     node: str
     stage: str
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def cells(self) -> list[object]:
-        """Of a row of the table."""
+        """Cells of a table row."""
         problems = "; ".join(self.problems) or "none"
         return [
             self.node, self.stage, self.rest, self.limits, self.said, self.ended, self.restarted, self.recordings,
@@ -84,7 +84,7 @@ class Outcome:
 
 
 def check_rest(outcome: Outcome, robot: FakeRobot, ros: RosClient, moment: float) -> None:
-    """The robot rests by the end of what it was sent last, within its limits; it may begin to move until then."""
+    """Check that the robot rests by the end of its last command, within limits; it may begin to move until then."""
     ros.spin(STOPPING.get(outcome.node, 0.0))
     ros.until(lambda: robot.at_rest, "rest", HORIZON_S + BRAKE_S + 5.0)
     ros.spin(0.5)
@@ -112,7 +112,7 @@ def used(record: Record) -> str:
 
 
 def trial(flow: Calibration, node: str, stage: str) -> Outcome:
-    """One node, killed at one stage."""
+    """Kill one node at one stage."""
     outcome = Outcome(node, stage)
     flow.until(stage)
     moment, begin = time.monotonic(), len(flow.excitation)
@@ -133,7 +133,7 @@ def trial(flow: Calibration, node: str, stage: str) -> Outcome:
 
 
 def again(outcome: Outcome, flow: Calibration) -> None:
-    """Start what was killed, and calibrate: to the end, or after most stages until the robot is in motion again."""
+    """Start the killed node and calibrate: to the end, or after most stages until the robot moves again."""
     flow.parameters.clear()
     for name in {outcome.node, "calibrate"}:
         flow.start(name)
@@ -150,7 +150,7 @@ def again(outcome: Outcome, flow: Calibration) -> None:
 
 
 def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_over: bool) -> None:
-    """One line tells who is gone, where somebody was left to miss the node."""
+    """Check that one line names the lost node, if another process depends on it."""
     node, said = outcome.node, flow.said(begin)
     told = "; ".join(line.partition("; warning")[0] for line in said)
     outcome.said = told.replace("|", "/") or "-"
@@ -160,16 +160,16 @@ def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_
     in_motion = outcome.stage in ("approaching", "moving")
     if node == "calibrate":
         if in_motion and not any("lease" in line for line in said):
-            outcome.problems.append("the lease is not told")
+            outcome.problems.append("the lease is not reported")
     elif status == 130:
         if said:
             outcome.problems.append("errors after an interruption")
     elif status != 2 or len(said) != 1 or not any(name in said[0] for name in NAMES[node]):
-        outcome.problems.append("not one line that names the node")
+        outcome.problems.append("messages do not name the node")
 
 
 def check_files(outcome: Outcome, flow: Calibration) -> None:
-    """New recordings are readable, and no node has printed a traceback."""
+    """Check that new recordings are readable and logs are without tracebacks."""
     for path in flow.new_files("recordings/*"):
         outcome.recordings += 1
         try:
@@ -189,7 +189,7 @@ def published() -> dict[tuple[str, str], list[str]]:
 
 
 def run(node: str, stages: list[str], rows: dict[tuple[str, str], list[str]], keep: Path | None) -> None:
-    """Kill a node at stages, which are taken away; after a problem, who calls this begins with new nodes."""
+    """Kill a node at stages and remove them from the list; after a problem, the caller starts new nodes."""
     with tempfile.TemporaryDirectory(prefix="killed_nodes_") as folder:
         with calibration(Path(folder)) as flow:
             while stages:
@@ -197,7 +197,7 @@ def run(node: str, stages: list[str], rows: dict[tuple[str, str], list[str]], ke
                 try:
                     outcome = trial(flow, node, stage)
                 except NotReachedError as error:
-                    print(f"{node}, {stage}: {error}; begun again", flush=True)
+                    print(f"{node}, {stage}: {error}; restarted", flush=True)
                     break
                 except AssertionError as error:
                     outcome = Outcome(node, stage, problems=[str(error).splitlines()[0]])
@@ -212,11 +212,11 @@ def run(node: str, stages: list[str], rows: dict[tuple[str, str], list[str]], ke
 
 
 def main() -> None:
-    """Kill, and publish the table."""
+    """Kill the nodes, and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    kept = "these trials alone; the other rows of the page stay"
+    kept = "only these trials; other rows of the page are kept"
     parser.add_argument("--only", nargs="+", default=[], metavar="NODE:STAGE", help=kept)
-    parser.add_argument("--keep", type=Path, help="folder for all that the nodes wrote")
+    parser.add_argument("--keep", type=Path, help="folder for the output of all nodes")
     options = parser.parse_args()
     every = [f"{node}:{stage}" for node in NODES for stage in STAGES]
     pairs = [(node, stage) for node, _, stage in (name.partition(":") for name in options.only or every)]

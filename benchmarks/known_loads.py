@@ -1,4 +1,4 @@
-"""What joints really are: drive gains from two known loads, and a counterbalanced joint by a user term."""
+"""Drive gains from two known loads, and a counterbalanced joint with a user-defined term."""
 
 import logging
 from dataclasses import replace
@@ -28,15 +28,15 @@ LOADS = {
 STIFFNESS, ARM, ANCHOR = 2500.0, 0.1, 0.16  # N/m, and m from the axis of the joint, of a spring along the upper arm
 JOINT = 1
 SPRING = f"sin(q)/sqrt({ARM**2 + ANCHOR**2:.6g} - {2 * ARM * ANCHOR:.6g}*cos(q))"
-TERMS = {  # what a user who knows the mechanism writes, and what one who does not
+TERMS = {  # terms of users with and without knowledge of the mechanism
     "formula of the spring": {"spring": TermOptions("panda_joint2", expressions=("sin(q)", SPRING))},
     "shape counterbalance": {"spring": TermOptions("panda_joint2", shape="counterbalance")},
-    "term that is not there": {"drag": TermOptions("panda_joint4", shape="quadratic_viscous")},
+    "term of an absent effect": {"drag": TermOptions("panda_joint4", shape="quadratic_viscous")},
 }
 
 
 def spring_torque(q: Array) -> Array:
-    """Torque on a joint of a spring from ``ARM`` on the link to ``ANCHOR`` before it, slack at half its length."""
+    """Joint torque of a spring from ``ARM`` on the link to ``ANCHOR`` before the joint, slack at half its length."""
     length = np.sqrt(ARM**2 + ANCHOR**2 - 2 * ARM * ANCHOR * np.cos(q))
     return STIFFNESS * (1 - 0.5 * (ANCHOR - ARM) / length) * ARM * ANCHOR * np.sin(q)
 
@@ -44,14 +44,14 @@ def spring_torque(q: Array) -> Array:
 def fit(
     arm: SimulatedPanda, train: list[Recording], held_out: list[Recording] = [], robot: dict = {}, **options  # noqa: B006
 ) -> IdentificationOutcome:
-    """Calibration by the whole offline path."""
+    """Calibrate with the whole offline path."""
     configured = RobotOptions(locked_joints=MODEL.locked_joints, loads=LOADS, **robot)
     configuration = Configuration(configured, identify=IdentifyOptions(**options))
     return calibrate(load_model(arm.given.urdf, configured), train, held_out, configuration)
 
 
 def gains_of(seed: int) -> tuple[Array, Array, float, float]:
-    """Relative errors and stated deviations of the gains; held-out errors with them found, and with true efforts."""
+    """Relative errors and stated deviations of the gains; held-out errors with these gains and with true efforts."""
     arm = SimulatedPanda(seed, LOADS)
     right = [arm.record(name, index) for index, name in enumerate(("empty", "disk", "bar", "empty again"))]
     gains = 1 + np.random.default_rng(seed).uniform(-ERROR, ERROR, arm.true.joints)
@@ -64,17 +64,17 @@ def gains_of(seed: int) -> tuple[Array, Array, float, float]:
 
 
 def counterbalance_of(seed: int) -> list[tuple[str, float, float, bool]]:
-    """Held-out error of all joints and of the counterbalanced one, and whether the term was kept, by terms."""
+    """Held-out errors of all joints and of the counterbalanced joint, and whether the term was kept, by terms."""
     arm = SimulatedPanda(seed, {})
     without = [arm.record(name, index) for index, name in enumerate(("first", "second"))]
-    # The drive of a joint with a spring delivers what the spring does not.
+    # The drive of a joint with a spring delivers the joint torque without the spring torque.
     sprung = [
         replace(each, effort=each.effort - spring_torque(each.position) * (np.arange(arm.true.joints) == JOINT))
         for each in without
     ]
     rows = []
     for name, recordings, terms in (
-        ("no spring: the floor", without, {}),
+        ("no spring (smallest error)", without, {}),
         ("a spring, no term", sprung, {}),
         *((name, without if "drag" in terms else sprung, terms) for name, terms in TERMS.items()),
     ):
@@ -108,13 +108,13 @@ def main() -> None:
 A simulated Panda (MuJoCo, friction, noise) with a wrong URDF; random motions of 20 s; {len(SEEDS)} seeds, the whole
 offline path with its defaults.
 
-Gains of drives ([Gautier2014]_): efforts reported by drives whose gains are wrong by up to {100 * ERROR:.0f} %, another
+Gains of drives ([Gautier2014]_): drives with gain errors of up to {100 * ERROR:.0f} % report the efforts, with a new
 draw for every joint and seed; three recordings, empty, with 2 kg, and with 3 kg in the hand (`robot.loads`,
 `identify.drive_gains`).
 
 {table(["", *joints], rows)}
 
-{100 * inside:.0f} % of the gains lie within their 95 % intervals. Held-out torque error with the gains found
+{100 * inside:.0f} % of the gains lie within their 95 % intervals. Held-out torque error with the estimated gains
 {100 * np.median(held_out[:, 0]):.2f} %, with the true efforts {100 * np.median(held_out[:, 1]):.2f} % (medians).
 
 A spring of {STIFFNESS:g} N/m along the upper arm (`robot.terms`); RMS error on a held-out motion [N m], medians:

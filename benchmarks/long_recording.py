@@ -44,7 +44,7 @@ PART = 10_000  # messages of a chunk
 READ = 1 << 24  # bytes
 START_NS = 1_700_000_000_000_000_000
 STAGES = ("reading", "preparing", "identifying", "validating")
-IN_MEMORY = 60.0  # min; a longer recording is not compared with the whole of it
+IN_MEMORY = 60.0  # min; longer recordings are not also prepared as a whole
 GOAL = {"seconds": 20.0, "memory": 400.0}  # for one hour
 
 
@@ -83,7 +83,7 @@ def write_bag(file: Path, model: RobotModel, messages: int) -> None:
 
 
 def _template(model: RobotModel) -> tuple[Array, dict[str, int]]:
-    """A serialised joint state, and where its numbers are."""
+    """A serialised joint state, and the offsets of its numbers."""
     store = get_typestore(Stores.ROS2_JAZZY)
     zero = store.types["builtin_interfaces/msg/Time"](sec=0, nanosec=0)
     header = store.types["std_msgs/msg/Header"](stamp=zero, frame_id="")
@@ -112,13 +112,13 @@ class _Motion:
 
 
 def identify(urdf: Path, bag: Path, folder: Path) -> dict[str, float]:
-    """The command as a user gives it; seconds by the clock and of the processor, peak memory, and its own stages."""
+    """Run the command as a user does; return clock and processor time, peak memory, and the times of its stages."""
     command = [sys.executable, "-m", "inertid_ros.cli.main", "identify", str(bag), "--urdf", str(urdf)]
     command += ["--output", str(folder)]
     log, began = folder.with_suffix(".txt"), time.perf_counter()
     with log.open("w") as out:
         running = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=os.environ)
-        _, status, used = os.wait4(running.pid, 0)  # of this process alone, not the largest of all so far
+        _, status, used = os.wait4(running.pid, 0)  # of this process only, not the maximum of all
     seconds = time.perf_counter() - began
     if os.waitstatus_to_exitcode(status) not in (0, 3):
         sys.exit(log.read_text())
@@ -128,8 +128,8 @@ def identify(urdf: Path, bag: Path, folder: Path) -> dict[str, float]:
 
 
 def against_the_whole(urdf: Path, bag: Path) -> tuple[float, float]:
-    """Largest differences of samples and parameters of parts from those of the recording prepared in memory as a whole,
-    by the same cutoff, noise and fast speeds, of the largest ones."""
+    """Largest differences of samples and parameters between preparation in parts and as a whole, relative to the
+    largest values, with equal cutoff, noise and fast speeds."""
     configuration = Configuration()
     model = load_model(urdf, configuration.robot)
     long, whole = load_any_length(bag), load_recording(bag)
@@ -150,7 +150,7 @@ def against_the_whole(urdf: Path, bag: Path) -> tuple[float, float]:
 
 
 def one_pass(file: Path) -> float:
-    """Seconds in which the bytes of a file are read."""
+    """Time to read the bytes of a file [s]."""
     began = time.perf_counter()
     with file.open("rb") as content:
         while content.read(READ):
@@ -161,7 +161,7 @@ def one_pass(file: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, nargs="+", default=[10.0, 60.0])
-    parser.add_argument("--bags", help="folder in which bags stay, to be used again (20 MB a minute)")
+    parser.add_argument("--bags", help="folder to keep bags for reuse (20 MB per minute)")
     options, rows = parser.parse_args(), []
     with tempfile.TemporaryDirectory() as folder:
         urdf = Path(folder) / "robot.urdf"
@@ -181,7 +181,7 @@ def main() -> None:
                 f"{found['seconds']:.1f} ({found['seconds'] / through:.0f})", f"{found['cpu']:.1f}",
                 f"{found['memory']:.0f}", *stages, "–",
             ])  # fmt: skip
-        # Only now: the peak of a process counts from that of the one which starts it.
+        # Only now: the peak of a process includes the peak of its parent.
         for minutes, row in zip(options.minutes, rows, strict=True):
             if minutes <= IN_MEMORY:
                 bag = Path(options.bags or folder) / f"long{minutes:g}.mcap"
@@ -193,13 +193,12 @@ def main() -> None:
     text = f"""## Long recordings
 
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
-libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
-{GOAL['memory']:g} MB. In brackets are multiples of one pass that reads the bytes of the file, from the cache where it
-fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {PART_SAMPLES:,}, of which
-{KEPT_PARTS} are kept: reading
-goes through the file to find these, identifying once more for all others. The last column is how far samples and
-parameters of all parts are from those of the recording prepared in memory as a whole with the same cutoff, noise and
-fast speeds, of the largest ones.
+the time includes loading of libraries and writing of the result. Wanted for an hour: {GOAL['seconds']:g} s,
+{GOAL['memory']:g} MB. Brackets contain multiples of one pass that reads the bytes of the file, from the cache if it
+fits. Recordings of more than {MAX_SAMPLES_AT_ONCE:,} samples are read in parts of {PART_SAMPLES:,}, of which
+{KEPT_PARTS} are kept. The reading stage goes through the file to find these parts; the identification stage reads all
+other parts again. The last column is the largest difference of samples and parameters from a preparation of the whole
+recording in memory with equal cutoff, noise and fast speeds, relative to the largest values.
 
 {table(header, rows)}
 

@@ -1,9 +1,9 @@
-"""Changed mesh files (OBJ, STL as text and binary, COLLADA) read as planning and identification read them.
+"""Changed mesh files (OBJ, STL as text and binary, COLLADA) read as in planning and identification.
 
     PYTHONPATH=benchmarks:test python benchmarks/mesh_fuzzing.py --files 10000 --seed 1
 
-Every file has to be read, with arrays that distances, capsules and inertias can be computed of, or be told by one line;
-no process of the package may end.
+Every file must give valid arrays for distances, capsules and inertias, or a one-line message. Processes of the package
+must not end.
 """
 
 import argparse
@@ -28,9 +28,9 @@ SEEDS = RIGHT | {name: content for name, (content, _) in HOSTILE.items()}
 def main() -> None:
     """Read the files and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--files", type=int, default=2000, help="how many (default 2000)")
-    parser.add_argument("--seed", type=int, default=1, help="of the random generator (default 1)")
-    parser.add_argument("--kept", type=Path, help="where files go that end the process")
+    parser.add_argument("--files", type=int, default=2000, help="number of files (default 2000)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random generator (default 1)")
+    parser.add_argument("--kept", type=Path, help="folder of files that end the process")
     options, _ = parser.parse_known_args()
     rng, started = random.Random(options.seed), time.monotonic()
     counts, reasons = Counter[str](), Counter[str]()
@@ -59,12 +59,12 @@ def main() -> None:
         f"""## Fuzzing of meshes
 
 `python benchmarks/mesh_fuzzing.py --files {options.files} --seed {options.seed}`: {options.files} mesh files, made from
-right and hostile ones by changes of bytes, words, numbers and single-precision values, are read as planning and
-identification read them, {BATCH} in a process. {counts["read"]} give a mesh, {counts["told"]} one line;
+right and hostile files by changes of bytes, words, numbers and single-precision values, are read as in planning and
+identification, {BATCH} per process. {counts["read"]} files give a mesh, {counts["told"]} files a one-line message;
 {counts["ended"]} processes of the package end, and {counts["unclear"]} batches have a message of more than one line.
 {time.monotonic() - started:.0f} s in all. On {machine()}.
 
-{table(("why a mesh cannot be read", "files"), shown)}""",
+{table(("reason", "files"), shown)}""",
     )
 
 

@@ -1,9 +1,9 @@
-"""One bad channel: what it costs the other joints if the position of one joint is recorded badly.
+"""One bad channel: effect of a badly recorded position of one joint on the torque errors of all other joints.
 
     PYTHONPATH=benchmarks:test python benchmarks/one_bad_channel.py --draws 200
 
-Of two simulated arms, the position of one joint of the recording to be fitted is spoilt; the torque of all other joints
-is predicted on a recording that is not.
+For two simulated arms, the position of one joint is spoilt in the fitted recording. The torque of all other joints is
+predicted on a clean recording.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def dropouts(position: Array, rng: np.random.Generator) -> Array:
 
 
 def held(position: Array, rng: np.random.Generator) -> Array:
-    """Values that are kept for 2 to 20 samples."""
+    """Values held for 2 to 20 samples."""
     every = int(rng.integers(2, 21))
     return position[np.arange(len(position)) // every * every]
 
@@ -60,7 +60,7 @@ SPOILS: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 
 
 def spoilt(case: Case, joint: int, spoil: str, rng: np.random.Generator) -> Case:
-    """The same with the position of a joint recorded badly; velocities are left out, as positions give them."""
+    """Case with a badly recorded position of a joint, without velocities (positions give them)."""
 
     def changed(recording: Recording) -> Recording:
         position = recording.position.copy()
@@ -71,7 +71,7 @@ def spoilt(case: Case, joint: int, spoil: str, rng: np.random.Generator) -> Case
 
 
 def errors(case: Case) -> Array:
-    """Held-out error ``(n,)`` of each joint over its torque; NaN if nothing was fitted."""
+    """Held-out error ``(n,)`` of each joint over its torque; NaN without a fit."""
     validation = calibrate(case.given, case.train, case.held_out).validation
     assert validation is not None
     return np.asarray(validation.calibrated.rms_error / validation.calibrated.rms_torque)
@@ -100,7 +100,7 @@ def main() -> None:
     ]
     publish(
         "one-bad-channel",
-        "## One bad channel\n\nError of all other joints on a held-out recording, over that without the fault:\n\n"
+        "## One bad channel\n\nError of all other joints on a held-out recording, over the error without fault:\n\n"
         + table(["fault", "draws", "median", "largest", "above 1.1"], rows)
         + f"\n\nSeed {options.seed}.\n\n{machine()}",
     )

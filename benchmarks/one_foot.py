@@ -1,4 +1,4 @@
-"""A humanoid on one foot and one force plate: full against reduced identification, beside [Lee2019]_ sec. 4.6.3."""
+"""A humanoid on one foot and one force plate: full and reduced identification, as in [Lee2019]_ sec. 4.6.3."""
 
 import logging
 from dataclasses import replace
@@ -50,21 +50,21 @@ def parameter_error(bodies: Array, truth: Array) -> float:
 
 
 class Evaluation:
-    """Errors on motions that were not fitted, without noise."""
+    """Errors on held-out motions without noise."""
 
     def __init__(self, robot, motions: list[Samples]) -> None:
         self._robot, self._model, self._motions = robot, robot.model, motions
         self._groups = [[i for i, name in enumerate(robot.model.joint_names) if group in name] for group in GROUPS]
 
     def wrench(self, parameters: Array) -> tuple[float, float]:
-        """RMS error of the plate's force [N] and moment [N m], norms."""
+        """RMS of the norms of the plate's force error [N] and moment error [N m]."""
         errors = [self._robot.plate_wrench(m.q, self._missed(parameters, m)) for m in self._motions]
         whole = np.vstack(errors)
         return tuple(float(np.sqrt(np.mean(np.sum(part**2, axis=1)))) for part in (whole[:, :3], whole[:, 3:]))
 
     def joints(self, parameters: Array) -> tuple[Array, Array]:
-        """Per group of joints, the RMS torque error of a robot whose foot is held [N m], and the acceleration that the
-        true robot would make of it [rad/s^2]."""
+        """RMS torque error per joint group with the foot held [N m], and the acceleration error that it causes on the
+        true robot [rad/s^2]."""
         kinematics, torques, accelerations = self._model.pinocchio, [], []
         data, foot = kinematics.createData(), kinematics.getFrameId(self._robot.robot.soles[0].frame)
         for motion in self._motions:
@@ -118,15 +118,15 @@ def main() -> None:
             table_rows.append([name, *_cells(values, printed.get(name))])
     publish(
         "one-foot",
-        f"""## A humanoid on one foot and one force plate, beside the published figures
+        f"""## A humanoid on one foot and one force plate, compared with published figures
 
 The study of [Lee2019]_ sec. 4.6.3. Atlas is not in example-robot-data: the Unitree G1 replaces it, {truth.joints}
-joints and {len(truth.link_names)} bodies, on its right foot; it weighs a fifth of Atlas. {MOTIONS} random motions in
-dynamic balance to identify from, {MOTIONS} others to evaluate on without noise, 3 s at 300 Hz each. The plate is the
-only sensor besides the encoders; its noise is as printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior is the
-truth with point masses added ([Lee2019]_ sec. B.2); means over {DRAWS} draws of prior and noise. Reduced identification
-is what `rank="auto"` chose: {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (printed: 70 of 204).
-Printed figures are in brackets. "Consistent" is this library's default.
+joints and {len(truth.link_names)} bodies, on its right foot, with a fifth of Atlas' weight. The fit uses {MOTIONS}
+random motions in dynamic balance, the evaluation {MOTIONS} further motions without noise, 3 s at 300 Hz each. Sensors
+are the plate and the encoders; the plate's noise is as printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior
+is the truth with added point masses ([Lee2019]_ sec. B.2); means over {DRAWS} draws of prior and noise. Reduced
+identification with `rank="auto"` has {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (printed:
+70 of 204). Printed figures are in brackets. "Consistent" is this library's default.
 
 {table(["parameters", "parameter error", "plate force [N]", "plate moment [N m]"], errors)}
 

@@ -1,4 +1,4 @@
-"""Online identification of a simulated Panda: cost of a sample and of a solution, and changes that are told."""
+"""Online identification of a simulated Panda: cost of a sample and of a solution, and detected changes."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ from inertid_ros.monitoring.online_identification import NOTHING_FORGOTTEN
 
 ARMS, QUIET_S, CHANGE_S = 10, 61.0, 6.0
 FORGETTING = {
-    "nothing forgotten": NOTHING_FORGOTTEN,
+    "without forgetting": NOTHING_FORGOTTEN,
     "time constant 5 s": OnlineNodeOptions(time_constant_s=5.0),
     "window 10 s": OnlineNodeOptions(window_s=10.0),
 }
@@ -24,7 +24,7 @@ AT = 3.0  # s of simulated time
 
 
 def cost_rows(stream: Stream) -> list[list[str]]:
-    """Rows of a table: one minute with each way of forgetting."""
+    """Table rows: one minute with each kind of forgetting."""
     robot, (recording, _) = stream.robot(), stream.record(50, 60.0)
     rows = []
     for name, forgetting in FORGETTING.items():
@@ -45,7 +45,7 @@ def cost_rows(stream: Stream) -> list[list[str]]:
 
 
 def changes(stream: Stream, rng: np.random.Generator) -> dict[str, tuple[Detection, Cause]]:
-    """What was told of each change of an arm whose friction has drifted since its calibration."""
+    """Detection of each change of an arm with drifted friction."""
     robot, true = stream.robot(), stream.arm.arm.true
     joint = int(rng.integers(true.joints))
     wanted = {
@@ -62,7 +62,7 @@ def changes(stream: Stream, rng: np.random.Generator) -> dict[str, tuple[Detecti
 
 
 def quiet(stream: Stream, rng: np.random.Generator, seconds: float) -> tuple[float, int]:
-    """Seconds of a stream without change, with drifted friction, and the alarms in it."""
+    """Duration [s] and alarms of a stream without change, with drifted friction."""
     recording, _ = stream.record(90, seconds, stream.arm.drifted(rng))
     detector, alarms = ChangeDetector(stream.robot()), 0
     for block in stream.blocks(recording):
@@ -101,9 +101,9 @@ A simulated Panda (MuJoCo, friction, noise; 200 Hz), calibrated as in "Payloads"
 has a cutoff of {streams[0].options.cutoff_hz:.1f} Hz and delays by {1e3 * causal.delay:.0f} ms; samples are taken in
 blocks of {block}, so that a state is in the information after {1e3 * latency:.0f} ms at most, and solved again
 every {4 * block} samples from the last optimum. One minute each; processor time of filter, regressor and update per
-sample, and of a solution: mean or median, and the 99th percentile. The batch result is of the same causal samples,
-compressed at once and solved by the interior point method from the prior; the largest difference of any parameter is
-relative to it (to a thousandth of the largest parameter where it is smaller).
+sample, and of a solution: mean or median, and the 99th percentile. The batch result uses the same causal samples,
+compressed at once and solved by the interior point method from the prior. The largest parameter difference is relative
+to the parameter, but at least to a thousandth of the largest parameter.
 
 {
         table(
@@ -119,11 +119,11 @@ relative to it (to a thousandth of the largest parameter where it is smaller).
         )
     }
 
-Changes in motion, friction having drifted by 10 % since the calibration, with the default of at most 0.01 false alarms
-per hour; time from the change to the end of the block that tells it, filter delay included; the cause is the one told
-when the window holds samples after the change alone:
+Changes during motion, with a friction drift of 10 % since the calibration, and the default of at most 0.01 false alarms
+per hour. Times are from the change to the end of the block that detects it, filter delay included. The cause counts
+when the window contains only samples after the change:
 
-{table(["change", "draws", "told after, median [s]", "largest", "cause right", "alarms before it"], rows)}
+{table(["change", "draws", "detected after, median [s]", "largest", "cause right", "earlier alarms"], rows)}
 
 {seconds:.0f} s of motion without change: {alarms} false alarms.
 

@@ -1,4 +1,4 @@
-"""Random folders and commands with ``--force``: what was replaced, and whether anything else changed.
+"""Random folders and commands with ``--force``: replaced outputs, and changes of other files.
 
     PYTHONPATH=benchmarks:test python benchmarks/outputs.py --draws 1000
 """
@@ -14,10 +14,10 @@ from tables import machine, publish, table
 
 
 def main() -> int:
-    """Draw, print what is wrong, and publish the table; exit status 1 if anything is."""
+    """Run all draws, print wrong draws, and publish the table; exit status 1 if a draw is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first draw (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first draw (default 0)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         templates = Templates(Path(folder))
@@ -32,13 +32,13 @@ def main() -> int:
     ]  # fmt: skip
     publish(
         "outputs",
-        f"""## Outputs that replace others
+        f"""## Replacement of outputs
 
 `python benchmarks/outputs.py --draws {options.draws} --seed {options.seed}`: folders with results, plans, recordings,
-inputs, foreign files, links, FIFOs, sockets and devices, and a command with `--force` (in a tenth without) whose output
-is anything in or beside them. All content is compared before and after. Long computations are replaced by results made
-before. A draw is wrong if anything changes but an output of the package or the regular file that the command names, if
-a refusal comes after the input was opened or is more than one line, or if an output of its own is refused.
+inputs, foreign files, links, FIFOs, sockets and devices, and a command with `--force` (a tenth of the draws without).
+Its output is a path in or next to these folders. All content is compared before and after. Earlier results replace long
+computations. A draw is wrong if another file changes than an output of the package or the regular file in the command,
+if a refusal comes after the input was opened or has several lines, or if the command refuses its own output.
 
 {table(("command", *outcomes, "wrong"), rows)}
 

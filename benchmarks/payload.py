@@ -1,4 +1,4 @@
-"""Payloads of a simulated Panda from five seconds of ordinary motion: errors, and whether the intervals hold."""
+"""Payloads of a simulated Panda from five seconds of ordinary motion: errors, and coverage of the intervals."""
 
 import logging
 import sys
@@ -26,8 +26,8 @@ QUANTITIES = ("mass", *(f"com {axis}" for axis in "xyz"), *(f"inertia {axes}" fo
 
 @dataclass(frozen=True)
 class Draw:
-    """One box and its estimate: ``(10,)`` each; ``seconds`` is the time of preparation and estimate, ``refused`` how
-    many boxes before it the arm could not hold or move."""
+    """One box and its estimate: ``(10,)`` each; ``seconds`` is the time of preparation and estimate, ``refused`` the
+    number of earlier boxes that the arm could not hold or move."""
 
     truth: Array
     value: Array
@@ -38,7 +38,7 @@ class Draw:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """``(10,)`` whether the truth is in the interval of 95 %."""
+        """Truth inside the interval of 95 % ``(10,)``."""
         return (self.interval[:, 0] <= self.truth) & (self.truth <= self.interval[:, 1])
 
 
@@ -68,7 +68,7 @@ def _draw(box: MassComInertia, payload: Payload, seconds: float, refused: int) -
 
 
 def coverage(found: list[Draw]) -> list[list[str]]:
-    """Rows of a table: quantity, share of intervals that hold the truth, error over stated deviation, median width."""
+    """Rows of a table: quantity, share of intervals with the truth, error over stated deviation, median width."""
     inside = np.array([each.inside for each in found])
     scaled = np.array([(each.value - each.truth) / each.deviation for each in found])
     widths = np.array([0.5 * np.diff(each.interval, axis=1)[:, 0] for each in found])
@@ -106,16 +106,16 @@ def main() -> None:
     header = ["payload", "draws", "mass, median [%]", "largest", "centre of mass, median [mm]", "largest", "inside [%]"]
     text = f"""## Payloads
 
-A simulated Panda (MuJoCo, friction, noise), calibrated by `inertid identify` from one motion of 20 s under a wrong URDF
-and not known otherwise, holds a homogeneous box with sides of 4 to 25 cm in any orientation. Each estimate is
+A simulated Panda (MuJoCo, friction, noise), calibrated by `inertid identify` from one motion of 20 s and a wrong URDF
+alone, holds a homogeneous box with sides of 4 to 25 cm in any orientation. Each estimate is
 `inertid payload` on one recording of 5 s: four movements from rest to rest. Friction of every joint has changed since
 the calibration by {100 * DRIFT.since_calibration:.0f} % (standard deviation), between reference and payload by
 {100 * DRIFT.between_recordings:.0f} %. {arms} arms; boxes that an arm cannot hold or move within its limits are refused
-and drawn again ({sum(each.refused for each in found)} beside {len(found)} draws of 0.2 to 5 kg; its maker allows 3 kg).
+and drawn again ({sum(each.refused for each in found)} for {len(found)} draws of 0.2 to 5 kg; the maker allows 3 kg).
 
 {table(header, rows)}
 
-Of the {len(found)} draws of 0.2 to 5 kg, intervals of 95 %:
+Intervals of 95 % of the {len(found)} draws of 0.2 to 5 kg:
 
 {table(["quantity", "truth inside", "RMS of error over stated deviation", "half width, median"], coverage(found))}
 

@@ -1,8 +1,8 @@
 """Identification of published robots from first recordings: without noise, with noise, with a weak joint, rounded.
 
 Every robot of example-robot-data is simulated by inverse dynamics with bodies that are some tens of per cent off its
-URDF, and calibrated with defaults: 20 s at 250 Hz of positions and efforts, no friction. Robots that walk float, with a
-sensor of the wrench and of the pose at the root.
+URDF, and calibrated with defaults: 20 s at 250 Hz of positions and efforts, no friction. Walking robots float, with
+sensors of wrench and pose at the root.
 
     python benchmarks/published_robots.py [NAME...] [--seeds COUNT] [--joints MOST] [--above JOINTS] [--cases NAME...]
         [--record FILE]
@@ -32,7 +32,7 @@ from inertid_ros.identification.base_parameters.closed_form import base_paramete
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.model import RobotModel
 
-RIGHT = 1e-5  # of a base parameter's natural size
+RIGHT = 1e-5  # relative to a base parameter's natural size
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Found:
     held_out : float
         Error of predicted torque on a motion that was not fitted, without its noise, relative to the torque.
     floor : float
-        The error of what is measured of that motion, relative to the torque.
+        Error of the measured torque of this motion, relative to the torque.
     base : ndarray, shape (r,)
         Errors of base parameters in natural sizes.
     masses : ndarray, shape (nb,)
@@ -62,7 +62,7 @@ class Found:
 
 
 def calibrated(one: Trial) -> Found:
-    """Calibration with defaults."""
+    """Calibrate with defaults."""
     began = time.perf_counter()
     outcome = calibrate(one.model, [one.train], [one.held_out])
     return found(one, outcome.estimate, outcome.held_out[0], time.perf_counter() - began)
@@ -89,10 +89,10 @@ def found(one: Trial, estimate: Estimate, held_out: Samples, seconds: float) -> 
 
 
 def attempt(name: str, case: str, one: Trial, seed: int) -> Found | None:
-    """One calibration, told in a line; None where it fails."""
+    """Run one calibration and print one line; None if it fails."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of numerical libraries: none may come to a user
+            warnings.simplefilter("error")  # of numerical libraries: a user must not see them
             result = calibrated(one)
     except (InertidError, ArithmeticError, ValueError, Warning, np.linalg.LinAlgError) as error:
         print(name, case, seed, f"failed: {type(error).__name__}: {error}", sep=", ", flush=True)
@@ -106,12 +106,12 @@ def attempt(name: str, case: str, one: Trial, seed: int) -> Found | None:
 
 
 class Record:
-    """Outcomes in a file of JSON lines, so that a run of hours that was ended goes on where it was.
+    """Outcomes in a file of JSON lines, so that an ended run of hours can continue.
 
     Parameters
     ----------
     file : Path or None
-        Outcomes of other commits than this one are not taken from it. None: nothing is kept.
+        Outcomes of other commits in it are ignored. None: outcomes are not kept.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -123,7 +123,7 @@ class Record:
         }
 
     def attempt(self, name: str, case: str, model: RobotModel, seed: int) -> Found | None:
-        """What is recorded of a trial, or what comes out now."""
+        """Recorded outcome of a trial, or the outcome of a new run."""
         key = name, case, seed
         if key not in self._kept:
             result = attempt(name, case, trial(model, case, seed), seed)
@@ -164,12 +164,12 @@ HEADER = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="URDFs, all where none is named")
+    parser.add_argument("names", nargs="*", help="URDFs (default: all)")
     parser.add_argument("--seeds", type=int, default=5, help="robots and motions drawn per URDF and case")
-    parser.add_argument("--joints", type=int, default=1000, help="leave out robots of more joints")
-    parser.add_argument("--above", type=int, default=0, help="leave out robots of so many joints and fewer")
+    parser.add_argument("--joints", type=int, default=1000, help="leave out robots with more joints")
+    parser.add_argument("--above", type=int, default=0, help="leave out robots with this number of joints or fewer")
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--record", type=Path, help="file that outcomes are kept in, to go on with an ended run")
+    parser.add_argument("--record", type=Path, help="file of outcomes, to continue an ended run")
     chosen = parser.parse_args()
     record = Record(chosen.record)
     logging.getLogger("inertid_ros").setLevel(logging.ERROR)
@@ -194,11 +194,11 @@ def main() -> None:
     heading = "Published robots, first recordings" + f", more than {chosen.above} joints" * bool(above)
     text = (
         f"## {heading}\n\n`benchmarks/published_robots.py --seeds {chosen.seeds}"
-        f"{above} --joints {chosen.joints}{some}`: {used} URDFs of example-robot-data. Held-out error: of torque"
-        " predicted on another motion, against its true torque; measured error: of what is recorded of that motion. A"
-        " warning of any library counts as a failure. Errors of base parameters are in natural sizes of their bodies;"
-        " those of tiny ones (of 1e-7 kg m^2 beside bodies of kilograms) make less of the torque than its rounding, so"
-        " that without noise they may be known less well than 1e-5 while the held-out error is at 1e-8 %.\n\n"
+        f"{above} --joints {chosen.joints}{some}`: {used} URDFs of example-robot-data. Held-out error: predicted torque"
+        " of another motion against its true torque; measured error: recorded torque of that motion. A"
+        " warning of any library counts as a failure. Errors of base parameters are in natural sizes of their bodies."
+        " The effect of tiny parameters (1e-7 kg m^2 next to bodies of kilograms) on the torque is below its rounding:"
+        " without noise their errors may exceed 1e-5 while the held-out error is 1e-8 %.\n\n"
         + table(HEADER, [row(case, each) for case, each in results.items()])
         + "".join(f"\n\nNot used: {reason}" for reason in unused if not chosen.above)
     )

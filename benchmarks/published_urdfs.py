@@ -1,7 +1,7 @@
-"""URDFs as published: every one of example-robot-data is planned for without options, and what it needed is told.
+"""URDFs as published: plan for every URDF of example-robot-data without options, and list the messages.
 
-Plans are short searches, for the table shows what happens and not how good a motion gets; the xArm7 is planned for with
-default options. Beside this, robots whose right angles are rounded are planned for again with exact ones.
+Searches are short, because the table is about outcomes and not about the quality of motions; the xArm7 has default
+options. In addition, robots with rounded right angles are planned again with exact angles.
 
     python benchmarks/published_urdfs.py [NAME...]
 """
@@ -41,16 +41,16 @@ QUICK = attrs.evolve(
     knot_step_s=0.05,
 )
 ROUNDED = 2e-5  # rad
-REPLANNED = 8  # joints at most of robots that are planned for again
-MANY = 8  # joints from which on short searches leave out self-collision, but not of the start
+REPLANNED = 8  # largest number of joints for a second plan
+MANY = 8  # largest number of joints for self-collision in short searches; larger robots: at the start only
 XARM = "xarm_description/urdf/xarm7.urdf"
-STILL_M = 1e-4  # a shape that turns in place, by rounded angles, has the distance that its robot was built with
+STILL_M = 1e-4  # shapes that turn in place, except for rounded angles, keep the distance of their mounting
 SHOWN = 150  # characters of a message
 
 
 @dataclass
 class Outcome:
-    """What became of one URDF."""
+    """Result of one URDF."""
 
     seconds: float
     told: tuple[str, ...]
@@ -68,7 +68,7 @@ def collection() -> Path:
 
 
 def planned(model: RobotModel, options: ExcitationOptions) -> Inspection:
-    """What ``inertid excite`` does without further options."""
+    """Plan as ``inertid excite`` without further options."""
     limits = motion_limits(model)
     constraints = motion_constraints(model, limits, options)
     middle = 0.5 * (limits.lower + limits.upper)
@@ -83,7 +83,7 @@ def planned(model: RobotModel, options: ExcitationOptions) -> Inspection:
 
 @contextmanager
 def messages() -> Iterator[list[str]]:
-    """Warnings that are logged meanwhile."""
+    """Collect logged warnings."""
     found: list[str] = []
 
     class Collector(logging.Handler):
@@ -116,7 +116,7 @@ def outcome(urdf: Path, options: ExcitationOptions) -> Outcome:
 
 
 def floor_kept(urdf: Path, model: RobotModel, plan: Plan, options: ExcitationOptions) -> str:
-    """Smallest distance from the assumed floor by Coal; of links that are close to it by design, apart."""
+    """Smallest distance from the assumed floor by Coal, separately for links that are close to it by design."""
     limits = motion_limits(model)
     floor = surroundings(model, limits, options).floor_m
     if not np.isfinite(floor):
@@ -133,7 +133,7 @@ def floor_kept(urdf: Path, model: RobotModel, plan: Plan, options: ExcitationOpt
 
 
 def exact_angles(text: str) -> str:
-    """The URDF with exact right angles in place of rounded ones; the same text where there are none."""
+    """URDF with exact right angles in place of rounded angles; unchanged text without rounded angles."""
     root, changed = etree.fromstring(text.encode()), False
     for origin in root.iterfind("joint/origin"):
         angles = [float(angle) for angle in (origin.get("rpy") or "0 0 0").split()]
@@ -147,7 +147,7 @@ def exact_angles(text: str) -> str:
 
 
 def with_exact_angles(path: Path, found: Inspection, options: ExcitationOptions) -> tuple[str, ...]:
-    """Condition numbers with exact angles: of the same plan, and of one made for them where that is quick."""
+    """Condition numbers with exact angles: of the given plan, and of a new plan if that is quick."""
     exact = replace(load_model(exact_angles(path.read_text())), folder=path.parent)
     criterion = make_criterion(exact, motion_limits(exact))
     same = criterion.along(found.plan).condition_number
@@ -185,14 +185,14 @@ def main() -> None:
         return
     text = (
         f"## URDFs as published\n\n`benchmarks/published_urdfs.py`, {machine()}. {plans} of {len(files)} URDFs of"
-        " example-robot-data end with a plan without any option, the others with one line. Searches are short"
-        f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
-        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances"
-        " from the floor that is assumed are those of shapes whose height changes, by Pinocchio's own model of the"
-        f" shapes and Coal, at 1 kHz; {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that"
-        " are always closer are kept from touching only (by design).\n\n"
-        + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "what is told"), rows)
-        + "\n\nRobots whose right angles are rounded, and the same with exact ones:\n\n"
+        " example-robot-data end with a plan without options, all further URDFs with a one-line message. Searches are"
+        f" short ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of"
+        f" robots of more than {MANY} joints at the start only), so condition numbers are for poor motions. Distances"
+        " from the assumed floor are for shapes with changing height, by Pinocchio's own model of the"
+        f" shapes and Coal, at 1 kHz. Required are {1e3 * QUICK.collision.obstacle_clearance_m:g} mm; links that"
+        " are always closer must only not touch the floor (by design).\n\n"
+        + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "messages"), rows)
+        + "\n\nRobots with rounded right angles, and with exact angles:\n\n"
     )
     header = ("URDF", "condition number", "same plan, exact angles", "plan for exact angles", "ratios")
     publish("published_urdfs", text + table(header, rounded))

@@ -1,7 +1,7 @@
 """Two real arms, one default configuration: a KUKA LWR4 with torque sensors and a Staubli TX40 with motor currents.
 
-Everything is what ``inertid identify RECORDING... --validate RECORDING`` does; errors are also those of one filter for
-all candidates that counts every sample (``test/support/fixed_filter.py``).
+All steps are those of ``inertid identify RECORDING... --validate RECORDING``. Errors are also computed with one filter
+for all candidates and over all samples (``test/support/fixed_filter.py``).
 """
 
 import csv
@@ -25,10 +25,10 @@ from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import RobotModel, load_model
 
 FIXED_HZ = 5.0
-# Runs 1 and 2 are the same motion (0.3 % apart after a shift): one of them says nothing about a fit to the other.
+# Runs 1 and 2 are the same motion (0.3 % apart after a shift): run 2 cannot validate a fit to run 1, or vice versa.
 PAIRS = ((("run1", "run2"), "run3", 4.2), (("run1", "run3"), "run2", 2.46), (("run2", "run3"), "run1", 2.70))
-BLOCKS = 10  # of the held-out part
-TRAIN_SHARE = 0.65  # of the TX40's one recording, as its authors split it
+BLOCKS = 10  # blocks of the held-out part
+TRAIN_SHARE = 0.65  # share of the TX40's recording, as its authors split it
 CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
 TX40_PUBLISHED = (6.3, 5.6, 8.5, 10.1, 34.5, 22.5)  # least squares, sliding samples, from the data page [%]
 
@@ -57,8 +57,8 @@ def lwr4(folder: Path) -> None:
     publish(
         "lwr4",
         f"## KUKA LWR4: held-out torque error [%]\n\nAll samples, start-up included, low-passed at {FIXED_HZ:g} Hz"
-        " alike for every candidate; least squares of base parameters, rotor inertia, viscous and Coulomb friction and"
-        f" offset from samples filtered in the same way.\n\n{table(header, rows)}\n\nPer joint [N m]:\n\n"
+        " for every candidate; least squares of base parameters, rotor inertia, viscous and Coulomb friction and"
+        f" offset from samples with the same filter.\n\n{table(header, rows)}\n\nPer joint [N m]:\n\n"
         f"{table(['train → test', 'parameters', *model.joint_names], per_joint)}\n\n{machine()}",
     )
 
@@ -88,14 +88,14 @@ def tx40(folder: Path) -> None:
     ]  # fmt: skip
     header = ["joint", "default, sliding [%]", "least squares, sliding [%]", "difference",
               "published least squares [%]", f"default, all samples at {FIXED_HZ:g} Hz [N m]",
-              "least squares, the same [N m]"]  # fmt: skip
+              f"least squares, all samples at {FIXED_HZ:g} Hz [N m]"]  # fmt: skip
     publish(
         "tx40-held-out",
         "## Stäubli TX40: held-out torque error\n\nThe first 65 % fitted, the rest held out. Sliding: samples whose"
-        " friction has a direction, on both sides the same, per cent of their RMS torque; differences with their"
+        " friction has a direction, equal samples for both fits, per cent of their RMS torque. Differences have a"
         f" standard deviation by a jackknife over {BLOCKS} blocks of the held-out part. In half of all samples the"
-        " arm rests, where stiction may be anything between the two directions of Coulomb friction: no model of"
-        f" friction that depends on velocity alone predicts it.\n\n{table(header, rows)}\n\n{machine()}",
+        " arm rests. Stiction is then between the two directions of Coulomb friction, and a friction model that"
+        f" depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
     )
 
 
@@ -108,15 +108,15 @@ def _against_published(estimate: Estimate, file: Path) -> None:
         rows.append([name, f"{value:.3f}", f"{target:.3f}", f"{deviation:.3f}", f"{(value - target) / deviation:+.2f}"])
     publish(
         "tx40-parameters",
-        "## Stäubli TX40: drive parameters against the published ones\n\nThe published fit leaves out samples below one"
+        "## Stäubli TX40: drive parameters and published values\n\nThe published fit leaves out samples below one"
         " per cent of a joint's speed limit; here the default applies.\n\n"
-        + table(["parameter", "ours", "published", "its deviation", "difference in deviations"], rows)
+        + table(["parameter", "ours", "published", "published deviation", "difference in deviations"], rows)
         + f"\n\n{machine()}",
     )
 
 
 def _published_names(estimate: Estimate) -> dict[str, float]:
-    """Our parameters in the authors' terms: a coupled drive counts in full on each joint's own term there."""
+    """Our parameters in the authors' terms: their terms of each joint include a coupled drive in full."""
     value = dict(zip(estimate.layout.names, estimate.parameters, strict=True))
     named = {}
     for joint in range(1, 7):
@@ -140,7 +140,7 @@ def _least_squares(model: RobotModel, outcome: IdentificationOutcome) -> np.ndar
 
 
 def _sliding_squares(outcome: IdentificationOutcome, model: RobotModel, parameters: np.ndarray) -> np.ndarray:
-    """``(2, blocks, n)`` sums of squared errors, and of squared torque, held out, where friction has a direction."""
+    """``(2, blocks, n)`` sums of squared errors and squared torque, for held-out samples with a friction direction."""
     (test,) = outcome.held_out
     error = np.where(test.mask, predict_torque(model, parameters, test) - test.tau, 0.0)
     squares = np.stack([error, np.where(test.mask, test.tau, 0.0)]) ** 2

@@ -1,10 +1,10 @@
-"""Pages of results in headless Chromium: size, requests, HTML, accessibility, and pictures to look at.
+"""Pages of results in headless Chromium: size, requests, HTML, accessibility, and pictures.
 
     python benchmarks/report_pages.py [--only NAME] [--output DIR] [--tools DIR] [--figures]
 
-Chromium is looked for on the path. Validity needs html-validate and accessibility needs axe-core, in a folder made by
-``npm install --prefix DIR axe-core html-validate``; without it they are skipped. With --figures the
-pictures of docs/report.md, of simulated robots only, are made again.
+Chromium must be on the path. Validity needs html-validate and accessibility needs axe-core, in a folder made by
+``npm install --prefix DIR axe-core html-validate``; without this folder both checks are skipped. With --figures the
+pictures of docs/report.md (simulated robots only) are made again.
 """
 
 import argparse
@@ -28,7 +28,7 @@ FLAGS = (
 DARK = "--blink-settings=preferredColorScheme=0"
 VIEWS = {"1280": ((1280, 2400), ()), "400": ((400, 3200), ()), "1280_dark": ((1280, 2400), (DARK,)),
          "400_dark": ((400, 3200), (DARK,))}  # fmt: skip
-# Pictures of docs/report.md: case, section that is seen, size, flags.
+# Pictures of docs/report.md: case, visible section, size, flags.
 FIGURES = {
     "report_panda": ("panda", "", (1000, 820), ()),
     "report_curves": ("panda", "predictions", (1000, 640), ()),
@@ -76,8 +76,8 @@ def main() -> None:
     publish(
         "report pages",
         "## Pages of results\n\nIn headless Chromium: requests beyond the page itself, errors of html-validate (preset"
-        " standard), serious or critical findings of axe-core, light and dark together (all others in brackets), sheets"
-        f" in print. A page is to have at most {LARGEST_KB} kB."
+        " standard), serious or critical findings of axe-core, light and dark together (minor findings in brackets),"
+        f" sheets in print. Wanted: at most {LARGEST_KB} kB per page."
         f"\n\n{text}\n\n{machine()}",
     )
 
@@ -107,13 +107,13 @@ def photograph(
 
 
 def print_sheet(chromium: str, page: Path, file: Path) -> int:
-    """Print a page; the number of sheets."""
+    """Print a page; return the number of sheets."""
     _run(chromium, page, "--no-pdf-header-footer", f"--print-to-pdf={file.absolute()}")
     return len(re.findall(rb"/Type\s*/Page\b", file.read_bytes()))
 
 
 def requests(chromium: str, page: Path) -> list[str]:
-    """Addresses that the page asked for beyond itself, by the network log; the browser has some of its own."""
+    """Requested addresses beyond the page itself, by the network log, without the browser's own requests."""
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder) / "empty.html"
         empty.write_text("<!DOCTYPE html><title>empty</title>")
@@ -121,7 +121,7 @@ def requests(chromium: str, page: Path) -> list[str]:
 
 
 def _asked(chromium: str, page: Path) -> set[str]:
-    """Addresses without their queries that a browser with this page asked for."""
+    """Requested addresses, without queries, of a browser with this page."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "net.json"
         _run(chromium, page, f"--log-net-log={log}", "--dump-dom")
@@ -139,7 +139,7 @@ def _html_errors(page: Path, tools: Path | None) -> str:
 
 
 def _violations(chromium: str, page: Path, tools: Path | None) -> str:
-    """Serious and critical findings of axe-core, and others in brackets; the page's policy is taken out for it."""
+    """Serious and critical findings of axe-core, minor findings in brackets, without the page's security policy."""
     script = tools and tools / "node_modules" / "axe-core" / "axe.min.js"
     if not script or not script.exists():
         return "–"

@@ -1,7 +1,7 @@
-"""Spoilt recordings: what a fit to them costs in torque error on a clean recording, for real arms and a simulated one.
+"""Spoilt recordings: torque error on a clean recording after a fit to spoilt data, for real and simulated arms.
 
-Only the recordings that are fitted are spoilt, each in its own way; errors are those of one filter for all
-(``test/support/fixed_filter.py``), over all samples of the clean recording that was held out.
+Only the fitted recordings are spoilt, each in its own way. Errors are computed with one filter for all fits
+(``test/support/fixed_filter.py``), over all samples of the clean held-out recording.
 """
 
 import sys
@@ -27,12 +27,12 @@ from inertid_ros.simulation.example_robots import example_urdf
 
 FIXED_HZ, ALLOWED = 5.0, 1.1
 SEEDS = 2
-SPLIT = 0.65  # of the TX40's one recording
+SPLIT = 0.65  # share of the TX40's recording
 
 
 @dataclass(frozen=True)
 class Case:
-    """A robot, recordings to fit, and one to compare with."""
+    """A robot, recordings to fit, and a recording for comparison."""
 
     name: str
     model: RobotModel
@@ -48,7 +48,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """LWR4 and TX40 where their recordings are at hand, and a simulated UR10."""
+    """LWR4 and TX40 if their recordings are available, and a simulated UR10."""
     folder = datasets()
     if folder is not None:
         arm = folder / "kuka_lwr4"
@@ -104,11 +104,11 @@ def main(seeds: int) -> None:
                 print(*rows[-1], flush=True)
     kept = sum(row[-1] == "yes" for row in rows)
     text = (
-        "## Spoilt recordings: held-out torque error [%]\n\nFitted to recordings that were spoilt with magnitudes drawn"
-        f" at random, compared with a clean one at {FIXED_HZ:g} Hz, all samples; {kept} of {len(rows) - len(robots)}"
-        " within a tenth of the error of clean data.\n\n"
+        "## Spoilt recordings: held-out torque error [%]\n\nFits to recordings that are spoilt with random magnitudes,"
+        f" compared with a clean recording at {FIXED_HZ:g} Hz, all samples; {kept} of {len(rows) - len(robots)}"
+        " errors are at most a tenth above the error with clean data.\n\n"
     )
-    header = ["robot", "spoilt by", "magnitude", "error", "over clean", "within a tenth"]
+    header = ["robot", "spoilt by", "magnitude", "error", "over clean error", "within a tenth"]
     publish("robustness", f"{text}{table(header, rows)}\n\n{machine()}")
 
 

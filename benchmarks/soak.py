@@ -1,10 +1,10 @@
-"""Soak: one calibration after the other with nodes that stay up; do handles, threads, memory and rates stay flat?
+"""Soak: one calibration after the other with the same nodes; check that handles, threads, memory and rates stay flat.
 
     PYTHONPATH=benchmarks:test python benchmarks/soak.py --minutes 60
 
-Excitation node, recorder and identifier stay up beside a robot of two joints; the flow of `calibrate` is started again
-and again. Between two flows, when nothing moves, each node's open files, threads, children and memory are read from
-/proc; rates of topics are means over a flow and its pause. What still grows after the first third ends with status 1.
+Excitation node, recorder and identifier keep running with a robot of two joints; the flow of `calibrate` is started
+repeatedly. Between two flows, at rest, each node's open files, threads, children and memory are read from /proc; rates
+of topics are means over a flow and its pause. The exit status is 1 if a measure still grows after the first third.
 """
 
 import argparse
@@ -36,8 +36,8 @@ NODES = ("excitation", "recorder", "identifier")
 KEPT = 4  # recordings of the identifier, so that its memory is full after two flows
 MEASURES = ("open files", "threads", "children", "resident memory [MiB]", "CPU [%]")
 FLAT = ("open files", "threads", "children")
-MEMORY_MIB_H = 6.0  # growth of memory that is told as one, where it is significant
-RATE_CHANGE = 0.1  # of a topic's rate, first to last third
+MEMORY_MIB_H = 6.0  # smallest reported growth of memory, if it is significant
+RATE_CHANGE = 0.1  # relative change of a topic's rate, first to last third
 TOPICS: dict[str, tuple[Any, QoSProfile]] = {
     "joint_states": (JointState, STATE),
     "excitation/status": (ExcitationStatus, LATCHED),
@@ -55,11 +55,11 @@ class Trend:
     first: float
     last: float
     slope: float  # per hour
-    deviation: float  # of the slope
+    deviation: float  # standard deviation of the slope
 
     @property
     def is_growth(self) -> bool:
-        """Whether the slope is above zero, and not by chance."""
+        """Whether the slope is significantly above zero."""
         return self.slope > 3 * self.deviation
 
 
@@ -74,7 +74,7 @@ def trend(hours: np.ndarray, values: np.ndarray) -> Trend:
 
 
 def resources(process: int, since: tuple[float, float]) -> tuple[dict[str, float], tuple[float, float]]:
-    """Of a process now; CPU since an earlier call, which is to be handed on."""
+    """Resources of a process now; the second value is for the next call, to measure CPU in between."""
     proc = Path("/proc") / str(process)
     fields = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
     children = sum(len(path.read_text().split()) for path in (proc / "task").glob("*/children"))
@@ -90,7 +90,7 @@ def resources(process: int, since: tuple[float, float]) -> tuple[dict[str, float
 
 
 class Soak:
-    """Robot, nodes, and what was measured after each flow."""
+    """Robot, nodes, and measurements after each flow."""
 
     def __init__(self, ros: RosClient, robot: FakeRobot) -> None:
         self.ros, self.robot, self.counts = ros, robot, Counter[str]()
@@ -112,11 +112,11 @@ class Soak:
         self.said: list[str] = []
 
     def count(self, topic: str) -> None:
-        """One more message."""
+        """Count one message."""
         self.counts[topic] += 1
 
     def flow(self) -> None:
-        """One calibration, a pause, and a look at all nodes."""
+        """Run one calibration and a pause, and measure all nodes."""
         begin = time.monotonic()
         self.counts.clear()
         flow = self.ros.start("calibrate", {"wait_s": 30.0, "tables": False})
@@ -135,7 +135,7 @@ class Soak:
 
 
 def report(soak: Soak) -> tuple[list[list[object]], list[list[object]], list[str]]:
-    """Rows of nodes and of topics, and what grows."""
+    """Rows of nodes and of topics, and growing measures."""
     hours, problems = np.array(soak.times), []
     rows: list[list[object]] = []
     for name, values in soak.values.items():
@@ -159,8 +159,8 @@ def report(soak: Soak) -> tuple[list[list[object]], list[list[object]], list[str
 def main() -> None:
     """Soak and publish the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long (default 15)")
-    parser.add_argument("--dry", action="store_true", help="publish nothing")
+    parser.add_argument("--minutes", type=float, default=15.0, help="duration (default 15)")
+    parser.add_argument("--dry", action="store_true", help="do not publish")
     options = parser.parse_args()
     with claim_domain() as domain, tempfile.TemporaryDirectory() as folder:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
@@ -176,9 +176,9 @@ def main() -> None:
     text = f"""## Soak
 
 `python benchmarks/soak.py --minutes {options.minutes:g}`: {len(soak.times)} calibrations one after the other
-({ended}), with nodes that stay up, in {minutes:.0f} minutes at a load of {min(soak.load):.0f} to
-{max(soak.load):.0f}. Each node between two of them, after the first third;
-slopes are those of a line with twice its deviation:
+({ended}), with the same nodes, in {minutes:.0f} minutes at a load of {min(soak.load):.0f} to
+{max(soak.load):.0f}. Measures of each node between two calibrations, after the first third;
+slopes of a fitted line ± twice their deviation:
 
 {table(("node", "measure", "first", "last", "per hour"), rows)}
 
@@ -186,7 +186,7 @@ Rates of topics [Hz], medians over the first and the last third of the flows:
 
 {table(("topic", "first", "last"), rates)}
 
-What grows: {"; ".join(problems) or "nothing"}. On {machine()}."""
+Growing measures: {"; ".join(problems) or "none"}. On {machine()}."""
     if options.dry:
         print(text)
     else:

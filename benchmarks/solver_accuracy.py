@@ -1,9 +1,9 @@
-"""The built-in solver where the scales of channels lie ten orders apart, against CVXPY and Clarabel.
+"""The built-in solver with channel scales ten orders apart, compared with CVXPY and Clarabel.
 
-A channel is a joint's compressed equations, weighted by the reciprocal of its deviation: between a wrist of 1e-5 N m
-without noise and a shoulder of 100 N m weights differ by many orders. Data are those of a robot that can exist, of one
-that cannot, or have an error of a per cent of every channel, which outweighs noise by as many orders. Optima without
-hard constraints are also measured by the Newton decrement in extended precision, since Clarabel solves only some.
+A channel is a joint's compressed equations, weighted by the reciprocal of its deviation: the weights of a wrist of
+1e-5 N m without noise and a shoulder of 100 N m differ by many orders. Data are for a consistent robot, for an
+inconsistent robot, or have an error of 1 % in every channel, which exceeds the noise by many orders. Optima without
+hard constraints are also measured by the Newton decrement in extended precision, since Clarabel fails on some programs.
 
     python benchmarks/solver_accuracy.py [--count COUNT]
 """
@@ -29,14 +29,14 @@ from inertid_ros.identification.solvers.third_party import solve_with_clarabel
 from inertid_ros.robot.layout import ParameterLayout
 
 SCALES = -2.0, 8.0  # exponents of ten of the channels' weights
-DATA = "of a robot", "of no robot", "with errors of 1 %"
+DATA = "consistent robot", "inconsistent robot", "with errors of 1 %"
 REGULARIZERS = "entropic", "pullback"
-ACCURACY = 1e-6  # of the objective
+ACCURACY = 1e-6  # relative accuracy of the objective
 
 
 @dataclass(frozen=True)
 class Case:
-    """A random convex program, and what it is made of."""
+    """A random convex program with its properties."""
 
     data: str
     regularizer: str
@@ -70,7 +70,7 @@ def random_case(seed: int) -> Case:
 
 
 def _equations(rng: np.random.Generator, coordinates: Coordinates, data: str) -> tuple[Array, Array]:
-    """Whitened equations: a channel depends on its joint's drive and the links behind, to three fifths of their number.
+    """Whitened equations: each channel depends on its joint's drive and the links behind it, with rank three fifths.
 
     Singular values of a channel lie over four decades.
     """
@@ -97,9 +97,9 @@ def _equations(rng: np.random.Generator, coordinates: Coordinates, data: str) ->
 
 
 def extended_decrement(convex_program: ConvexProgram, x: Array) -> float:
-    """Half the squared Newton decrement without hard constraints: how far the optimum is below, about.
+    """Half the squared Newton decrement without hard constraints: approximate distance to the optimal objective.
 
-    In extended precision, from the QR factorisation of the rows of data and barriers, which are not squared.
+    Computed in extended precision from a QR factorisation of the rows of data and barriers, without normal equations.
     """
     wide = np.longdouble
     rows, targets = [convex_program.R.astype(wide)], [convex_program.z.astype(wide) - convex_program.R.astype(wide) @ x]
@@ -141,12 +141,12 @@ def _extended_r_factor(matrix: Array) -> Array:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Outcomes of both solvers; what is not known is NaN.
+    """Outcomes of both solvers; unknown values are NaN.
 
     Attributes
     ----------
     excess : float
-        Objective less Clarabel's, relative to one plus that.
+        Objective minus Clarabel's objective, relative to one plus Clarabel's objective.
     decrement : float
         Newton decrement in extended precision, relative to one plus the objective.
     """
@@ -169,7 +169,7 @@ def compare(case: Case) -> Comparison:
         theirs = solve_with_clarabel(case.convex_program)
         excess = (ours.objective - theirs.objective) / (1 + abs(theirs.objective))
     except IdentificationError:
-        pass  # counted by its absence
+        pass  # counts as not solved
     return Comparison(ours.iterations, excess, decrement)
 
 
@@ -208,8 +208,8 @@ def main() -> None:
     text = (
         "## Solver: channels of very different scale\n\n"
         f"`benchmarks/solver_accuracy.py`: {count} random convex programs of one to seven links; channels are weighted"
-        " over ten orders. Excess and decrement are relative to one plus the objective; Clarabel is worse where by"
-        f" more than {ACCURACY:g}.\n\n"
+        " over ten orders. Excess and decrement are relative to one plus the objective; Clarabel counts as worse if its"
+        f" objective is higher by more than {ACCURACY:g}.\n\n"
     )
     publish("solver_accuracy", text + table(header, rows) + f"\n\n{machine()}")
 

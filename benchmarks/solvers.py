@@ -1,4 +1,4 @@
-"""The built-in solver against CVXPY with Clarabel: same convex program, same machine, same run."""
+"""The built-in solver compared with CVXPY and Clarabel: same convex program, same machine, same run."""
 
 import time
 import warnings
@@ -56,7 +56,7 @@ def random_body(rng: np.random.Generator) -> Array:
 
 
 def _data(rng: np.random.Generator, coordinates: Coordinates) -> tuple[Array, Array]:
-    """Singular values over four decades and a null space of two fifths, as arms have them."""
+    """Data with singular values over four decades and a null space of two fifths, as for arms."""
     size = len(coordinates.prior)
     basis = np.linalg.qr(rng.normal(size=(size, size)))[0]
     strength = 100 * 10 ** -np.linspace(0, 4, size) * (np.arange(size) < 0.6 * size)
@@ -73,7 +73,7 @@ def random_ellipsoids(body: Array, count: int) -> tuple[Ellipsoid, ...]:
 
 
 def warm_row(name: str, moved: Callable[[ConvexProgram, np.random.Generator], ConvexProgram]) -> list[object]:
-    """From the optimum of a similar convex program and from the prior: times, iterations, difference of objectives."""
+    """Solve from the optimum of a similar program and from the prior: times, iterations, difference of objectives."""
     times, counts, differences = ([], []), ([], []), []
     for seed in range(PROBLEMS):
         convex_program, start = problem(seed, 7, 0, "entropic")
@@ -103,7 +103,7 @@ def clarabel_alone(convex_program: ConvexProgram) -> float:
     """Time in Clarabel itself, without CVXPY's compilation [s]."""
     cvxpy, _ = cvxpy_problem(convex_program)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of inaccuracy; solutions are compared elsewhere
+        warnings.simplefilter("ignore")  # inaccuracy; solutions are compared elsewhere
         cvxpy.solve(solver="CLARABEL")
     return float(cvxpy.solver_stats.solve_time)
 
@@ -122,7 +122,7 @@ def main() -> None:
             try:
                 reference = solve_with_clarabel(convex_program)
             except IdentificationError:
-                continue  # it gave up or was inaccurate; counted by its absence
+                continue  # failed or inaccurate; counts as not solved
             theirs.append(1e3 * reference.seconds)
             alone.append(1e3 * clarabel_alone(convex_program))
             differences.append(abs(solution.objective / reference.objective - 1))
@@ -148,14 +148,14 @@ def main() -> None:
     text = (
         "## Solver: built-in against CVXPY and Clarabel\n\nMedians; every solve starts cold at the prior. CVXPY and"
         " Clarabel: from the same matrices to the solution, with the compilation by CVXPY, as in one identification;"
-        " Clarabel alone: the time that it states itself.\n\n"
+        " Clarabel alone: the solve time that Clarabel reports.\n\n"
     )
     warm = [warm_row("weights by 5 %", _weights_moved), warm_row("data by 1e-3", _data_moved)]
     again = (
-        "\n\nEntropic, 7 links, again after weights or data moved a little, from the optimum before and from the prior"
-        " (wanted: 1 ms):\n\n"
+        "\n\nEntropic, 7 links, solved again after a small change of weights or data, from the previous optimum and"
+        " from the prior (wanted: 1 ms):\n\n"
     )
-    header_again = ["moved", "warm [ms]", "iterations", "cold [ms]", "iterations", "largest relative difference"]
+    header_again = ["changed", "warm [ms]", "iterations", "cold [ms]", "iterations", "largest relative difference"]
     publish("solvers", text + table(header, rows) + again + table(header_again, warm) + f"\n\n{machine()}")
 
 

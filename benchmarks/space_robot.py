@@ -1,4 +1,4 @@
-"""[Naveen2019]_ from end to end: a space robot's 52 minimal parameters from momentum, beside the published tables."""
+"""[Naveen2019]_ from end to end: a space robot's 52 minimal parameters from momentum, with the published tables."""
 
 import argparse
 import logging
@@ -28,8 +28,8 @@ PLAIN, FILTERED, CONSISTENT = METHODS
 def main() -> None:
     """Plan, record, identify, predict; publish."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50, help="of the noise")
-    parser.add_argument("--orders", type=int, default=8, help="orders of the direction combinations that are tried")
+    parser.add_argument("--seeds", type=int, default=50, help="number of noise seeds")
+    parser.add_argument("--orders", type=int, default=8, help="number of orders of the direction combinations")
     options, _ = parser.parse_known_args()
     logging.getLogger("inertid_ros").setLevel(logging.ERROR)
     guess, true = space_robot(OFFSET), bodies(TRUE)
@@ -55,9 +55,10 @@ def _introduction(guess: RobotModel) -> str:
     return (
         "## Space robot: identified from momentum alone\n\n"
         "The satellite with two arms and three reaction wheels of [Naveen2019]_ sec. 6, from its tables 3 and 5;"
-        f" geometry recovered from table 5, whose 52 true values the closed form gives to {worst:.1e}. Measured are the"
-        " twist of the base and the rates of joints and wheels, with the published white noise of 50 um/s, 80 urad/s"
-        f" and 50 urad/s on every sample at 100 Hz; positions and pose are integrated from them. {machine()}."
+        f" geometry recovered from table 5. The closed form gives its 52 true values to {worst:.1e}. Sensors measure"
+        " the twist of the base and the rates of joints and wheels, with the published white noise of 50 um/s,"
+        " 80 urad/s and 50 urad/s on every sample at 100 Hz; positions and pose are integrated from these rates."
+        f" {machine()}."
     )
 
 
@@ -79,9 +80,9 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
         ["before pruning, all intervals, offset robot", "-", f"{whole_condition:.1f}"],
     ]
     text = (
-        "### Excitation\n\nPlanned with the offset parameters of table 3. Limits, which are not printed: joints"
+        "### Excitation\n\nPlanned with the offset parameters of table 3. The limits are not printed; here: joints"
         f" ±180°, {np.rad2deg(2 * RANGE):.2f} °/s, {np.rad2deg(2 * np.pi * RANGE):.1f} °/s², the peaks of the widest"
-        f" range of its table 4; intervals of one second. {orders} orders of the combinations, twelve variables each:"
+        f" range of table 4; intervals of one second. {orders} orders of the combinations, twelve variables each:"
         f" {cpu:.0f} s of one core ({wall:.0f} s by the clock of a shared machine).\n\n"
         + table(["", "published", "here"], rows)
         + "\n\n"
@@ -89,9 +90,9 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
             ["seeds [°]", *(f"joint {k}" for k in range(1, 7))],
             [["start", *np.rad2deg(motion.start[:6]).round(2)], ["range", *np.rad2deg(motion.range[:6]).round(3)]],
         )
-        + f"\n\nAlgorithm 1 without a limit of number keeps {algorithm} of the first motion's intervals, as nearly"
-        " every one lowers the condition number a little; to keep 67, an interval must lower it by a share that is"
-        " found by bisection."
+        + f"\n\nAlgorithm 1 without a limit on their number keeps {algorithm} intervals of the first motion, because"
+        " nearly every interval lowers the condition number a little. To keep 67 intervals, each must lower it by a"
+        " minimum share, found by bisection."
     )
     return text, motion
 
@@ -113,16 +114,16 @@ def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:
         f"### Parameters\n\nRelative error of the 52 minimal parameters over {seeds} noise seeds, in per cent: median"
         " and maximum of the run whose median is the median of all runs, and ranges over all runs.\n\n"
         + table(["intervals", "method", "median", "maximum", "medians", "maxima"], rows)
-        + "\n\nThe published robot is not physically consistent: no set of physically consistent bodies has its 52"
-        f" minimal parameters (the smallest eigenvalue of the pseudo-inertias is at best {_possibility():.2f}, by a"
-        " semidefinite program), since arms of 50 kg have inertias as (3.1, 1.9, 20.5) kg m² about their centres of"
-        " mass. A consistent fit of its data has at least the error of the nearest consistent robot; below, the same"
-        " with consistent bodies."
+        + "\n\nThe published robot is not physically consistent: its 52 minimal parameters do not belong to any set of"
+        f" consistent bodies (the smallest eigenvalue of the pseudo-inertias is at best {_possibility():.2f}, by a"
+        " semidefinite program). For example, arms of 50 kg have inertias of (3.1, 1.9, 20.5) kg m² about their centres"
+        " of mass. A consistent fit of its data has at least the error of the nearest consistent robot; the study below"
+        " has consistent bodies."
     )
 
 
 def _possibility() -> float:
-    """Largest smallest eigenvalue that pseudo-inertias with the minimal parameters of Table 3 can have."""
+    """Maximum of the smallest eigenvalue of pseudo-inertias with the minimal parameters of table 3."""
     robot = space_robot(TRUE)
     base = closed_form_base_parameters(robot)
     x, least = cvxpy.Variable(robot.layout.size), cvxpy.Variable()
@@ -150,8 +151,8 @@ def _predictions(errors: dict[tuple[int, str], Errors]) -> str:
     rows += [[name, *_predicted(errors[67, name])] for name in METHODS]
     names = ["v_x", "v_y", "v_z", "w_x", "w_y", "w_z"]
     return (
-        "### Predictions\n\nRoot mean square error on a random Fourier motion (two harmonics of π/20 rad/s, peaks of"
-        " velocity those of the excitation, wheels at rest), median over the seeds: twist of the base [m/s, rad/s]"
+        "### Predictions\n\nRoot mean square error on a random Fourier motion (two harmonics of π/20 rad/s, velocity"
+        " peaks as in the excitation, wheels at rest), median over the seeds: twist of the base [m/s, rad/s]"
         " and joint torque [N m], after 67 intervals.\n\n"
         + table(["method", *names, *(f"tau_{k}" for k in range(1, 7))], rows)
     )
@@ -175,8 +176,9 @@ def _possible(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int
                  f"{np.sqrt(np.mean(torque**2)):.4f}"]
             )
     return (
-        "### The same robot with physically consistent bodies\n\nInertias lifted to the nearest consistent ones"
-        f" ({int(is_consistent(bodies(TRUE)).sum())} of 7 were); masses, centres, prior, motion and noise as above."
+        "### The same robot with physically consistent bodies\n\nInertias lifted to the nearest consistent inertias"
+        f" (consistent before: {int(is_consistent(bodies(TRUE)).sum())} of 7); masses, centres, prior, motion and noise"
+        " as above."
         " Errors of parameters in per cent, of twist and torque as root mean squares over their components.\n\n"
         + table(["intervals", "method", "median", "maximum", "mean of the worst five", "twist", "torque [N m]"], rows)
     )
@@ -189,7 +191,7 @@ def _orbit(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int) -
         for method in (PLAIN, FILTERED):
             rows.append([name, method, *_statistics(study.errors(METHODS[method], seeds // 5 or 1))])
     return (
-        "### Gravity gradient\n\nMomentum is then not quite conserved; the identification assumes that it is.\n\n"
+        "### Gravity gradient\n\nA gravity gradient changes momentum; the identification assumes conservation.\n\n"
         + table(["gradient", "method", "median", "maximum", "medians", "maxima"], rows)
     )
 

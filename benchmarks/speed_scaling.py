@@ -1,4 +1,4 @@
-"""Supervision of a motion behind ordinary drives: speed scalings that are found, false alarms, and waits.
+"""Supervision of a motion with ordinary drives: detected speed scalings, false alarms, and waits.
 
     PYTHONPATH=benchmarks:test python benchmarks/speed_scaling.py --seeds 20 --hours 1
 
@@ -25,16 +25,16 @@ SCALINGS: dict[str, Callable[[float], Scaling]] = {
     f"{factor:g} {when}": partial(lambda factor, starts, at: lambda time: 1.0 if starts and time < at else factor,
                                   factor, starts)
     for factor in (0.9, 0.5, 0.0) for when, starts in (("from the start", False), ("in motion", True))
-    if factor or starts  # a robot that stands from the start does not begin
+    if factor or starts  # a scaling of 0 from the start prevents the motion
 }  # fmt: skip
-KNOWN = {"told": (0.02, True), "controller's reference": (0.0, True), "joint states alone": (0.0, False)}
+KNOWN = {"reported": (0.02, True), "controller's reference": (0.0, True), "joint states alone": (0.0, False)}
 HORIZONS_S = (0.15, 0.2, 0.25, 0.3, 0.4)
 LIMITS = simple_limits(2)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one motion: what it took, faults, waits, the largest jump of the reference [rad], largest speed of a joint."""
+    """One motion: duration, fault, waits, largest jump of the reference [rad], largest joint speed over its limit."""
 
     seconds: float
     planned_s: float
@@ -47,7 +47,7 @@ class Outcome:
 
 def outcome(seed: int, scaling: str = "", known: str = "controller's reference", horizon_s: float = 0.0,
             busy: bool | None = None) -> Outcome:  # fmt: skip
-    """Of the motion of a seed; its publisher is busy or idle by the seed unless that is given."""
+    """Run the motion of a seed; the seed also decides on a busy publisher unless ``busy`` is given."""
     rng = np.random.default_rng(seed)
     drives, sensors = random_drives(rng, 2)
     if busy is not None:
@@ -71,7 +71,7 @@ def _outcome(observed: Observed, horizons: HorizonTable) -> Outcome:
 
 
 def scaled(pool: ProcessPoolExecutor, seeds: Sequence[int]) -> str:
-    """How many motions end, and what jumps until then."""
+    """Table of detected scalings, and of jumps until detection."""
     rows = []
     for known in KNOWN:
         for scaling in SCALINGS:
@@ -80,12 +80,12 @@ def scaled(pool: ProcessPoolExecutor, seeds: Sequence[int]) -> str:
             jump, speed = (max(getattr(each, key) for each in done) for key in ("jump", "joint_speed"))
             beyond = sum(each.joint_speed > 1.0 for each in done)
             rows.append([known, scaling, f"{found} of {len(done)}", f"{1e3 * jump:.1f}", f"{speed:.2f}", beyond])
-    header = ("known by", "scaling", "found", "largest jump [mrad]", "largest speed of a joint / limit", "beyond it")
+    header = ("known by", "scaling", "found", "largest jump [mrad]", "largest speed of a joint / limit", "above limit")
     return table(header, rows)
 
 
 def false_alarms(pool: ProcessPoolExecutor, hours: float) -> str:
-    """How many motions at full speed a fault ends."""
+    """Table of motions at full speed that end by a fault."""
     rows = []
     for known in ("controller's reference", "joint states alone"):
         done: list[Outcome] = []
@@ -98,12 +98,12 @@ def false_alarms(pool: ProcessPoolExecutor, hours: float) -> str:
         error = max(each.tracking_error for each in done)
         rows.append([known, f"{seconds / 3600:.2f}", len(done), sum(each.waits for each in done), len(faults),
                      f"{1e3 * error:.0f}", "; ".join(sorted(set(faults))) or "none"])  # fmt: skip
-    header = ("known by", "hours", "motions", "waits at rest", "faults", "largest tracking error [mrad]", "which")
+    header = ("known by", "hours", "motions", "waits at rest", "faults", "largest tracking error [mrad]", "messages")
     return table(header, rows)
 
 
 def horizons(pool: ProcessPoolExecutor, seeds: Iterable[int]) -> str:
-    """What a longer horizon gives and costs."""
+    """Table of the benefit and cost of longer horizons."""
     rows = []
     for horizon_s in HORIZONS_S:
         row: list[object] = [horizon_s]
@@ -122,7 +122,7 @@ def main() -> None:
     """Publish the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4, help="motions of each row (default 4)")
-    parser.add_argument("--hours", type=float, default=0.1, help="of motion without scaling (default 0.1)")
+    parser.add_argument("--hours", type=float, default=0.1, help="hours of motion without scaling (default 0.1)")
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -130,16 +130,16 @@ def main() -> None:
 
 `benchmarks/speed_scaling.py --seeds {options.seeds} --hours {options.hours:g}`, {machine()}. Random motions of two
 joints (limits 1.5 rad/s, 8 rad/s²) under a simulated controller; drives drawn at random: lag 1 to 40 ms, friction, play
-up to 1 mrad, noise 0.01 to 0.3 mrad, 125 to 1000 Hz, publishers idle or busy. A jump is what the controller's reference
-moves in one cycle beyond the velocity limit; tracking tolerance {1e3 * MonitorOptions().tracking_tolerance:g} mrad.
+up to 1 mrad, noise 0.01 to 0.3 mrad, 125 to 1000 Hz, publishers idle or busy. A jump is the movement of the reference
+in one cycle beyond the velocity limit; tracking tolerance {1e3 * MonitorOptions().tracking_tolerance:g} mrad.
 
 {scaled(pool, seeds)}
 
-At full speed, so that no motion should end by a fault:
+At full speed, every fault is a false alarm:
 
 {false_alarms(pool, options.hours)}
 
-How long a horizon follows the motion before it brakes:
+Time that a horizon follows the motion before it brakes:
 
 {horizons(pool, seeds)}"""
     publish("speed-scaling", text)

@@ -1,12 +1,12 @@
-"""What becomes of recordings with each kind of mistake, and of those without one, on robots drawn at random.
+"""Outcomes of recordings with each kind of mistake, and of clean recordings, on robots drawn at random.
 
     PYTHONPATH=benchmarks:test python benchmarks/spoilt_recordings.py [--draws 20] [--clean 200] [--workers 2]
         [--kinds NAME...] [--only KIND SEED]
 
-Every draw has a robot, joints, magnitudes, motions and noise of its own by its seed; each kind comes once more on each
-recorded arm whose data are at hand. A line is printed for every draw as it comes; Ctrl-C prints the table so far. What
-is wrong: a result that may be used although it predicts the right torque badly, a mistake that is neither named nor
-harmless, and anything said against a clean recording.
+The seed of a draw gives its robot, joints, magnitudes, motions and noise. Each kind is also applied to each recorded
+arm with available data. A line is printed for every draw; Ctrl-C prints the table so far. A draw is wrong if a result
+with the verdict use predicts the right torque badly, if a mistake is neither named nor harmless, or if a clean
+recording gets an alarm.
 """
 
 import argparse
@@ -40,19 +40,19 @@ from inertid_ros.robot.model import RobotModel, load_model
 CLEAN = "none"
 ARMS = ("lwr4", "tx40")
 WRIST = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
-HARMLESS_RATIO, HARMLESS_ERROR = 1.5, 0.02  # error over that of the clean recording; below it, of the torque
+HARMLESS_RATIO, HARMLESS_ERROR = 1.5, 0.02  # factor on the clean error; smallest clean error
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a kind; on a recorded arm if it is named, else on a robot at random."""
+    """One draw of a kind, on the named recorded arm or on a random robot."""
 
     kind: str
     seed: int
     arm: str = ""
 
     def made(self) -> tuple[Case, Mistake]:
-        """The clean case and the one with the mistake; ImpossibleMistakeError on a recorded arm without the joints."""
+        """The clean case and the mistake; raises ImpossibleMistakeError if a recorded arm lacks the joints."""
         rng = np.random.default_rng([self.seed, zlib.crc32(self.kind.encode())])
         if self.kind in ODD_ROBOTS:
             return ODD_ROBOTS[self.kind](rng)
@@ -67,14 +67,14 @@ class Draw:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a draw.
+    """Result of a draw.
 
     Attributes
     ----------
     verdict : str
-        ``refused`` where nothing was fitted.
+        ``refused`` without a fit.
     error, clean_error : float
-        Of the right held-out torque; NaN where nothing was fitted, or where the verdict is not to use it.
+        Relative errors of the right held-out torque; NaN without a fit, or if the verdict is not to use it.
     """
 
     draw: Draw
@@ -99,7 +99,7 @@ class Outcome:
 
     @cached_property
     def named(self) -> bool:
-        """Whether the cause is named first or in a notice; without a mistake, whether nothing is."""
+        """Whether the cause is named first or in a notice; for a clean recording, whether alarms are absent."""
         if not self.causes:
             return not self.first and not self.notices & ALARMS
         return bool({self.first, *self.notices} & set(self.causes))
@@ -120,11 +120,11 @@ ALARMS = frozenset({
     "second_publisher", "lost_rows", "joined_logs", "limits_unit", "joint_axis", "effort_magnitude", "effort_sign",
     "effort_current", "effort_unit", "coupling", "counterbalance", "load_changed", "position_offset",
 })  # fmt: skip
-"""Causes that are false where they come as notices on a recording without a mistake."""
+"""Causes that are false alarms if they appear as notices on a clean recording."""
 
 
 def outcome(draw: Draw) -> Outcome | None:
-    """Calibrate with all defaults, and judge; None where a recorded arm cannot suffer the mistake."""
+    """Calibrate with all defaults, and judge; None if the mistake is impossible on a recorded arm."""
     logging.disable(logging.WARNING)
     began = time.perf_counter()
     try:
@@ -180,7 +180,7 @@ def recorded_cases(folder: Path) -> list[Case]:
     whole = replace(load_recording(folder / "staubli_tx40" / "run1_5khz.npz"), name="run1")
     first = whole.time < whole.time[0] + 0.65 * whole.duration
     return [
-        # The wrist's torques, 0.3 to 1.2 N m, are to a third and more what the bodies of the URDF do not explain.
+        # The bodies of the URDF do not explain a third or more of the wrist's torques (0.3 to 1.2 N m).
         _known("lwr4", lwr4, (runs[0], runs[1]), (runs[2],), lwr4.joint_names[:4]),
         _known("tx40", tx40, (replace(whole.select(first), name="first"),),
                (replace(whole.select(~first), name="rest"),), tx40.joint_names),
@@ -194,7 +194,7 @@ def _known(
     held_out: tuple[Recording, ...],
     drives: tuple[str, ...],
 ) -> Case:
-    """A case whose bodies are known best by a fit to all its recordings."""
+    """A case with the best available bodies: a fit to all its recordings."""
     bodies = identify(model, [prepare(recording, model) for recording in (*train, *held_out)]).bodies
     return Case(name, model, bodies, train, held_out, drives)
 
@@ -212,24 +212,24 @@ def row(kind: str, outcomes: Sequence[Outcome]) -> list[object]:
 def summary(outcomes: Sequence[Outcome]) -> str:
     kinds = [*KINDS, *ODD_ROBOTS]
     by_kind = {kind: [outcome for outcome in outcomes if outcome.draw.kind == kind] for kind in kinds}
-    header = ["mistake", "draws", "use", "with care", "do not use", "refused", "wrong use", "right", "seeds of others"]
+    header = ["mistake", "draws", "use", "with care", "do not use", "refused", "wrong use", "right", "wrong seeds"]
     clean, spoilt = by_kind[CLEAN], [outcome for outcome in outcomes if outcome.draw.kind != CLEAN]
     right, wrong = (sum(getattr(outcome, key) for outcome in spoilt) for key in ("right", "wrongly_used"))
     return (
         table(header, [row(kind, some) for kind, some in by_kind.items() if some])
-        + f"\n\nOf {len(spoilt)} recordings with a mistake, or with what looks like one, {right}"
-        f" ({right / max(len(spoilt), 1):.1%}) come out right, and {wrong} are wrongly to be used."
-        f" Of {len(clean)} clean ones on {len({outcome.robot for outcome in clean})} robots,"
+        + f"\n\nOf {len(spoilt)} recordings with a real or apparent mistake, {right}"
+        f" ({right / max(len(spoilt), 1):.1%}) have the right outcome, and {wrong} are wrongly accepted."
+        f" Of {len(clean)} clean recordings on {len({outcome.robot for outcome in clean})} robots,"
         f" {sum(not outcome.right for outcome in clean)} give a false alarm."
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=20, help="of each kind of mistake")
+    parser.add_argument("--draws", type=int, default=20, help="draws of each kind of mistake")
     parser.add_argument("--clean", type=int, default=200, help="draws without a mistake")
     parser.add_argument("--first", type=int, default=0, help="seed of the first draw of each kind")
-    parser.add_argument("--kinds", nargs="*", default=[], help="of mistakes; all by default")
+    parser.add_argument("--kinds", nargs="*", default=[], help="kinds of mistakes; default: all")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     options = parser.parse_args()
     kinds = options.kinds or [*KINDS, *ODD_ROBOTS]
@@ -250,11 +250,11 @@ def main() -> None:
                     print(found, flush=True)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
-    text = f"## Spoilt recordings: what becomes of each kind of mistake\n\n{summary(outcomes)}\n\n"
+    text = f"## Spoilt recordings: outcomes of each kind of mistake\n\n{summary(outcomes)}\n\n"
     text += (
-        "Right is a draw whose cause is named first or in a notice, or which changes the result so little that the"
-        f" held-out torque is predicted within {HARMLESS_RATIO:g} times the error of the clean recording, or"
-        f" {HARMLESS_RATIO * HARMLESS_ERROR:.0%}; where there is no mistake, one that is used without an alarm."
+        "A draw is right if its cause is named first or in a notice, or if the result predicts the"
+        f" held-out torque within {HARMLESS_RATIO:g} times the error of the clean recording, or"
+        f" {HARMLESS_RATIO * HARMLESS_ERROR:.0%}. A clean draw is right if its result is used without an alarm."
         f" {machine()}"
     )
     if options.kinds or len(outcomes) < len(draws) // 2:

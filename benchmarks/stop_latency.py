@@ -1,10 +1,10 @@
-"""How long a stop takes: from the request to the first command of the brake at the robot, and to rest.
+"""Time of a stop: from the request to the first brake command at the robot, and to rest.
 
     PYTHONPATH=benchmarks:test python benchmarks/stop_latency.py --events 100
 
-Motions of the tests' robot (200 Hz, in a process of its own) are stopped at random moments, alternately by the stop
-service and by a cancel, with the package's own parameters. By action, a controller in Python, one more process, hands
-goals on to the robot. Requests come from one more process; all share one machine and its steady clock.
+Motions of the tests' robot (200 Hz, in a separate process) are stopped at random moments, alternately by the stop
+service and by a cancel, with the package's own parameters. With the action interface, a controller in Python (separate
+process) forwards goals to the robot. Requests come from another process; all share one machine and its steady clock.
 """
 
 import argparse
@@ -40,18 +40,18 @@ HOW = {"stop service": Excite.Result.STOPPED, "cancel": Excite.Result.CANCELED}
 
 @dataclass
 class Stops:
-    """Of one command interface."""
+    """Stops of one command interface."""
 
     brake_s: dict[str, list[float]] = field(default_factory=lambda: {how: [] for how in HOW})
     rest_s: dict[str, list[float]] = field(default_factory=lambda: {how: [] for how in HOW})
-    speed: float = 0.0  # largest, of its limit
+    speed: float = 0.0  # largest over its limit
     acceleration: float = 0.0
-    others: list[str] = field(default_factory=list)  # motions that something else ended
+    others: list[str] = field(default_factory=list)  # other reasons for the end of a motion
     problems: list[str] = field(default_factory=list)
     load: list[float] = field(default_factory=list)
 
     def rows(self, mode: str) -> list[list[object]]:
-        """Both requests together, then each."""
+        """Rows of both requests together, then of each request."""
         requests = [(how, self.brake_s[how], self.rest_s[how]) for how in HOW]
         requests.insert(0, ("both", sum(self.brake_s.values(), []), sum(self.rest_s.values(), [])))
         return [
@@ -68,7 +68,7 @@ def figures(values: list[float]) -> list[float]:
 
 @contextmanager
 def armed(mode: str, folder: Path) -> Iterator[ArmedExcitation]:
-    """Node and robot; by action a controller between them."""
+    """Node and robot, with a controller between them for the action interface."""
     if mode == "topic":
         with excitation_in(folder, Latencies(), MOTION) as excitation:
             yield excitation
@@ -87,7 +87,7 @@ def armed(mode: str, folder: Path) -> Iterator[ArmedExcitation]:
 
 
 def measure(mode: str, events: int, seed: int) -> Stops:
-    """Stop as many motions."""
+    """Stop a number of motions."""
     stops, rng, (_, limits) = Stops(), np.random.default_rng(seed), two_links()
     with claim_domain() as domain, tempfile.TemporaryDirectory() as folder:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
@@ -117,7 +117,7 @@ def measure(mode: str, events: int, seed: int) -> Stops:
                 try:
                     stops.brake_s[how].append(record.stop_after(moment) - moment)
                 except AssertionError:  # the robot came to rest by its last horizon
-                    stops.others.append("no brake reached the robot")
+                    stops.others.append("the brake did not reach the robot")
                     continue
                 stops.rest_s[how].append(record.rested_at - moment)
                 stops.load.append(os.getloadavg()[0])
@@ -134,10 +134,10 @@ def measure(mode: str, events: int, seed: int) -> Stops:
 def main() -> None:
     """Measure and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--events", type=int, default=100, help="of each command interface (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments (default 0)")
+    parser.add_argument("--events", type=int, default=100, help="stops per command interface (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default 0)")
     parser.add_argument("--modes", nargs="+", choices=("topic", "action"), default=["topic", "action"])
-    parser.add_argument("--dry", action="store_true", help="publish nothing")
+    parser.add_argument("--dry", action="store_true", help="do not publish")
     options = parser.parse_args()
     rows: list[list[object]] = []
     notes = []
@@ -146,8 +146,8 @@ def main() -> None:
         rows += stops.rows(mode)
         notes.append(
             f"By {mode}: load {min(stops.load):.1f} to {max(stops.load):.1f}, speed at most {stops.speed:.2f} and"
-            f" acceleration {stops.acceleration:.2f} of their limits; {len(stops.problems)} motions left a limit,"
-            f" {len(stops.others)} were ended by something else."
+            f" acceleration {stops.acceleration:.2f} of their limits; {len(stops.problems)} motions exceeded a limit,"
+            f" {len(stops.others)} motions ended for other reasons."
         )
         print(*stops.rows(mode), notes[-1], *stops.problems, *stops.others, sep="\n", flush=True)
     header = (

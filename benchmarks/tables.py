@@ -1,4 +1,4 @@
-"""Tables of benchmark figures: printed, and kept in a section of their own on a page of docs/benchmarks."""
+"""Print tables of benchmark figures, and keep each in its section of a page of docs/benchmarks."""
 
 import os
 import platform
@@ -19,14 +19,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def machine() -> str:
-    """One line on where figures were measured, and on which commit."""
+    """Machine and commit of a measurement in one line."""
     names = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":", 1)[1].strip() for line in names if line.startswith("model name")), platform.machine())
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {commit()}"
 
 
 def commit() -> str:
-    """Commit that figures belong to, with its date; says so where files have been changed since."""
+    """Commit of the figures with its date, and a note about later changes of files."""
     git = ["git", "-C", str(ROOT)]
     shown = subprocess.run([*git, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True)
     if shown.returncode:

@@ -1,4 +1,4 @@
-"""An arm grips a load that its controller does not know, and follows its reference again. Needs example-robot-data.
+"""Adapt an arm's controller to an unknown load in the hand. Needs example-robot-data.
 
     python examples/adaptive_tracking.py --load 2
 """
@@ -19,7 +19,7 @@ READY = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8])
 
 
 def reference(time: float) -> Reference:
-    """A swing of all joints about the ready pose, which it passes at rest."""
+    """Return a swing of all joints about the ready pose, with zero velocity at this pose."""
     omega = 2 * np.pi / PERIOD_S
     swing = np.full(len(READY), 0.2)
     return Reference(
@@ -30,12 +30,12 @@ def reference(time: float) -> Reference:
 
 
 def largest_errors(load_kg: float, rounds: int = 4) -> list[float]:
-    """Largest error of any joint in each round [rad]; the load is in the hand after the first."""
+    """Return the largest joint error in each round [rad]; the load is in the hand after the first round."""
     model = load_model(example_urdf(), RobotOptions(locked_joints={"panda_finger_joint1": 0.0}))
     bodies = model.consistent_body_prior
     loaded = bodies.copy()
     loaded[-1] += from_mass_com_inertia(load_kg, np.array([0.0, 0.0, 0.15]), 0.002 * load_kg * np.eye(3))
-    controller = AdaptiveController(model, bodies, AdaptationOptions(speed=10.0))  # as the node does
+    controller = AdaptiveController(model, bodies, AdaptationOptions(speed=10.0))  # like the node
     q, v, errors = READY.copy(), np.zeros(len(READY)), []
     for number in range(rounds):
         arm = model.with_bodies(loaded if number else bodies)

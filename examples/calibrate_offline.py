@@ -23,13 +23,13 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 
 def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:
-    """Held-out errors of a Panda whose URDF has been made wrong by point masses."""
+    """Calibrate a Panda whose URDF has errors by point masses, and return its held-out errors."""
     options = RobotOptions(locked_joints={"panda_finger_joint1": 0.0})
     truth = load_model(example_urdf(), options)
     given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), options)
     robot, limits = SimulatedRobot(truth), motion_limits(given)
     recordings = []
-    for motion in (seed, seed + 1):  # one to identify with, one to validate
+    for motion in (seed, seed + 1):  # the first for identification, the second for validation
         excitation = ExcitationOptions(duration_s=duration_s, seed=motion, iterations=iterations)
         plan = plan_excitation(given, limits, robot.desired()[0], excitation)
         recordings.append(prepare(simulate(robot, plan), given))
@@ -38,7 +38,7 @@ def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--duration", type=float, default=20.0, help="of each motion [s]")
-    parser.add_argument("--iterations", type=int, default=30, help="of each improvement of the motion")
+    parser.add_argument("--duration", type=float, default=20.0, help="length of each motion [s]")
+    parser.add_argument("--iterations", type=int, default=30, help="iterations of each optimization of the motion")
     arguments = parser.parse_args()
     print(calibrate(arguments.duration, arguments.iterations).message)

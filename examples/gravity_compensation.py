@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """An effort controller that uses identified parameters: compliant tracking with gravity and friction compensated.
 
-It may start long after the identification: the parameters are latched. For each of two phases it holds soft springs
-along a slow motion around the pose where it finds the robot; first with the URDF as given, then with the identified
-parameters, and prints the tracking error of both. Errors of the model show directly, because the springs are soft.
+It may start long after the identification: the parameters are latched. In each of two phases it acts like soft springs
+along a slow motion around the robot's first pose: first with the URDF as given, then with the identified parameters. It
+prints the tracking error of both phases. The springs are soft, so that model errors are directly visible.
 
     ros2 run inertid_ros gravity_compensation --ros-args \
         -p robot.locked_joint_names:="[panda_finger_joint1]" -p robot.locked_joints.panda_finger_joint1:=0.0
 
-Topics: takes joint_states, robot_description and identifier/parameters, commands effort_commands
+Topics: subscribes to joint_states, robot_description and identifier/parameters, publishes effort_commands
 (std_msgs/Float64MultiArray, joint order of the robot description) like a forward_effort_controller.
 """
 
@@ -36,7 +36,7 @@ from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 
 PERIOD_S = 0.005
-STALE_S = 0.1  # older states command nothing; the robot's own controller then holds
+STALE_S = 0.1  # after older states, no command is sent, and the robot's own controller holds the robot
 
 
 @attrs.frozen
@@ -44,7 +44,7 @@ class Options:
     """Parameters of the example."""
 
     phase_s: float = option(8.0, "length of each phase [s]", minimum=2.0, maximum=600.0)
-    amplitude: float = option(0.15, "of the motion of every joint [rad or m]", minimum=0.0, maximum=1.0)
+    amplitude: float = option(0.15, "amplitude of every joint's motion [rad or m]", minimum=0.0, maximum=1.0)
     stiffness_hz: float = option(2.0, "natural frequency of the springs [Hz]", minimum=0.1, maximum=20.0)
     wait_s: float = option(20.0, "longest wait for robot and parameters [s]", minimum=1.0, maximum=3600.0)
     robot: RobotOptions = section(RobotOptions)
@@ -59,12 +59,12 @@ class Phase:
     squares: list[np.ndarray] = field(default_factory=list)
 
     def rms(self) -> float:
-        """Over all joints and samples; the first quarter is left to settle."""
+        """Root mean square over all joints and samples without the first quarter, in which the robot settles."""
         return float(np.sqrt(np.mean(np.array(self.squares[len(self.squares) // 4 :]) ** 2)))
 
 
 class GravityCompensation(Node):
-    """See the module."""
+    """The controller node; see the module's description."""
 
     def __init__(self) -> None:
         super().__init__("gravity_compensation")
@@ -82,7 +82,7 @@ class GravityCompensation(Node):
         self.create_timer(PERIOD_S, self.step, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def on_description(self, message: String) -> None:
-        """The URDF as given; everything else begins with it."""
+        """Load the first URDF and create everything that needs it."""
         if self.robot is not None:
             return
         self.robot = load_model(message.data, self.options.robot)
@@ -94,13 +94,13 @@ class GravityCompensation(Node):
         self.create_subscription(JointState, "joint_states", self.on_state, newest)
 
     def on_state(self, message: JointState) -> None:
-        """The newest joint state."""
+        """Keep the newest joint state."""
         sample = self.order.sample(message)
         if sample is not None:
             self.state, self.received = sample, time.monotonic()
 
     def step(self) -> None:
-        """One control step."""
+        """Run one control step."""
         now = time.monotonic()
         if self.phase is None:
             self.wait(now)
@@ -126,7 +126,7 @@ class GravityCompensation(Node):
             self.next_phase(now)
 
     def wait(self, now: float) -> None:
-        """Begin once the robot and its parameters are there."""
+        """Begin the first phase once the robot and its parameters have arrived."""
         if self.state is not None and self.parameters is not None and self.parameters.waiting:
             self.home = self.state.position
             inertia = np.diag(pin.crba(self.given, self.given_data, self.home))
@@ -136,10 +136,10 @@ class GravityCompensation(Node):
         elif now - self.began > self.options.wait_s:
             have = {"robot_description": self.robot, "joint_states": self.state}
             missing = next((topic for topic, value in have.items() if value is None), "identifier/parameters")
-            raise InertidError(f"gravity_compensation: no {missing} received; start what publishes it")
+            raise InertidError(f"gravity_compensation: no {missing} received; start its publisher")
 
     def reference(self, elapsed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A slow wave around home, from rest to rest: two periods in a phase."""
+        """Return a slow wave around home, from rest to rest: two periods in a phase."""
         total = self.options.phase_s
         x = np.clip(elapsed / total, 0.0, 1.0)
         sign = np.where(np.arange(len(self.home)) % 2, -1.0, 1.0) * self.options.amplitude
@@ -151,7 +151,7 @@ class GravityCompensation(Node):
         return self.home + sign * shape, sign * rate, sign * change
 
     def next_phase(self, now: float) -> None:
-        """Note the error; after both phases, print them and end."""
+        """Store the error; after both phases, print the errors and end."""
         self.results[self.phase.name] = self.phase.rms()
         if self.phase.name == "given":
             self.phase = Phase("calibrated", now)

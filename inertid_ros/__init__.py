@@ -1,6 +1,6 @@
 """Dynamic calibration of robots in ROS 2: physically consistent inertial parameters.
 
-The names below are the public interface; each is loaded when it is first used.
+The names below are the public interface. Each name is loaded at its first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,8 @@
-"""Control an arm by torques while its inertial parameters adapt, or a simulated one with robot:=simulated.
+"""Control an arm by torques while its inertial parameters adapt, or a simulated arm with robot:=simulated.
 
 The robot's own drivers run already: they publish `joint_states` with velocities and efforts, and an effort controller
-takes commands. With hardware nothing is commanded before the node is configured and activated by its lifecycle; see
-docs/adaptive_control.md for the order in which controllers are switched. The simulated arm is taken over at once.
+takes commands. With hardware, the node sends no commands before its lifecycle configures and activates it; see
+docs/adaptive_control.md for the order in which controllers are switched. It controls the simulated arm at once.
 """
 
 from launch import LaunchDescription
@@ -13,13 +13,13 @@ from inertid_ros.nodes.launching import ParameterFile, declared, described, flag
 
 ROBOTS = ("hardware", "simulated")
 ARGUMENTS = (
-    ("robot", "hardware", "hardware whose drivers run, or simulated, an arm in MuJoCo"),
+    ("robot", "hardware", "hardware (its drivers run already), or simulated (an arm in MuJoCo)"),
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description, and simulates the Panda"),
     ("result", "", "result directory of a calibration to begin with; empty begins with the description"),
     ("controller", "", "name of the effort controller, whose topic <controller>/commands takes the efforts"),
-    ("defaults", "", "parameter file that is read first; empty takes the package's own, adapt_<robot>.yaml"),
-    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("defaults", "", "parameter file that is read first; empty takes adapt_<robot>.yaml of the package"),
+    ("config", "", "parameter file that is read after it, with the values that differ; may be empty"),
     ("use_sim_time", "false", "take the time from /clock"),
 )
 OWN = (package_file("config", "adapt_"), LaunchConfiguration("robot"), ".yaml")

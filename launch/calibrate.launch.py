@@ -1,7 +1,7 @@
 """Calibrate a robot: excite it, record, identify, validate on a second motion, publish the parameters.
 
-The robot's own drivers run already: they publish `joint_states` and take joint trajectories. Nothing moves before the
-plan has been checked against the measured pose, and `calibrate:=false` starts the nodes without starting the flow.
+The robot's own drivers run already: they publish `joint_states` and take joint trajectories. The robot does not
+move before the plan has been checked against the measured pose. `calibrate:=false` starts only the nodes, not the flow.
 """
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -27,24 +27,24 @@ from inertid_ros.nodes.launching import (
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
-    ("controller", "", "name of the robot's trajectory controller; empty takes that of the parameter files"),
-    ("defaults", package_file("config", "calibrate.yaml"), "parameter file that is read first, the package's own"),
-    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("controller", "", "name of the robot's trajectory controller; empty takes it from the parameter files"),
+    ("defaults", package_file("config", "calibrate.yaml"), "first parameter file; default: the file of the package"),
+    ("config", "", "parameter file that is read after it, with the values that differ; may be empty"),
     JOINT_NAMES,
-    ("plan", "", "plan.yaml that is moved and fitted, as `inertid excite` wrote it; empty plans a motion"),
-    ("validation_plan", "", "validation_plan.yaml that is moved and held out; empty plans a motion"),
-    ("confirm", "", "true shows each motion and waits for the service excitation/go; empty leaves it to the files"),
+    ("plan", "", "plan.yaml of the fitted motion, written by `inertid excite`; empty plans a motion"),
+    ("validation_plan", "", "validation_plan.yaml of the held-out motion; empty plans a motion"),
+    ("confirm", "", "true shows each motion and waits for the service excitation/go; empty takes it from the files"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
-    ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
+    ("excitation", "true", "start the node that moves the robot; false if the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
-    ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
+    ("exit", "false", "end all nodes once the flow has ended; status 1 if it failed or the result was rejected"),
 )
 COMMON = common_parameters(JointNamesFile())
 
 
 def flow(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """The steps of the calibration, and what their end ends."""
+    """Node of the calibration steps, and handler of its end."""
     steps = node("calibrate", {**given(context, plan=str, validation_plan=str, confirm=bool)}, COMMON)
     exits = IfCondition(LaunchConfiguration("exit"))
     return [steps, ended_by(steps, "calibration", "calibration has ended", exits)]

@@ -1,6 +1,6 @@
-"""Follow a calibrated robot while it moves: parameters, changes, and what it holds.
+"""Follow a calibrated robot while it moves: parameters, changes, and payload.
 
-The robot's own drivers run already and publish `joint_states`; nothing is commanded.
+The robot's own drivers run already and publish `joint_states`; the node sends no commands.
 """
 
 from launch import LaunchDescription
@@ -9,9 +9,9 @@ from inertid_ros.nodes.launching import common_parameters, declared, described, 
 
 ARGUMENTS = (
     ("namespace", "", "namespace of the node and its topics, one for each robot"),
-    ("result", "", "result directory of the calibrated robot; empty takes that of the identifier that runs beside it"),
-    ("defaults", package_file("config", "online.yaml"), "parameter file that is read first, the package's own"),
-    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("result", "", "result directory of the calibrated robot; empty takes the result of the running identifier"),
+    ("defaults", package_file("config", "online.yaml"), "first parameter file; default: the file of the package"),
+    ("config", "", "parameter file that is read after it, with the values that differ; may be empty"),
     ("use_sim_time", "false", "take the time from /clock"),
 )
 COMMON = common_parameters()

@@ -1,8 +1,8 @@
-"""Identify what a calibrated robot holds by a short motion that is planned for it.
+"""Identify the payload of a calibrated robot by a short motion that is planned for it.
 
-The robot's own drivers run already: they publish `joint_states` and take joint trajectories. Nothing moves before the
-plan has been checked against the measured pose. The motion is planned for the robot without the payload: limits of
-velocity and effort in the parameter file leave room for it, and nothing may be in the way of what is held.
+The robot's own drivers run already: they publish `joint_states` and take joint trajectories. The robot does not
+move before the plan has been checked against the measured pose. The plan is for the robot without the payload: limits
+of velocity and effort in the parameter file leave room for it, and its way must be free of obstacles.
 """
 
 from launch import LaunchDescription
@@ -22,11 +22,11 @@ from inertid_ros.nodes.launching import (
 
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
-    ("result", "", "result directory of the calibrated robot; empty takes that of the identifier that runs beside it"),
+    ("result", "", "result directory of the calibrated robot; empty takes the result of the running identifier"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
-    ("controller", "", "name of the robot's trajectory controller; empty takes that of the parameter files"),
-    ("defaults", package_file("config", "payload.yaml"), "parameter file that is read first, the package's own"),
-    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("controller", "", "name of the robot's trajectory controller; empty takes it from the parameter files"),
+    ("defaults", package_file("config", "payload.yaml"), "first parameter file; default: the file of the package"),
+    ("config", "", "parameter file that is read after it, with the values that differ; may be empty"),
     JOINT_NAMES,
     ("use_sim_time", "false", "take the time from /clock"),
 )

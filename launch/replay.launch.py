@@ -1,4 +1,4 @@
-"""Identify from a bag that is played as if the robot were running. Nothing here can move a robot.
+"""Identify from a bag that is played as if the robot were running. These nodes cannot move a robot.
 
 The bag's clock is the time of all nodes. To play with `ros2 bag play --clock` instead, set `play:=false`, and call
 `recorder/start` before it and `recorder/stop` after it.
@@ -29,7 +29,7 @@ ARGUMENTS = (
     (
         "config",
         "",
-        "parameter file that is read after the package's own and may hold only what differs; empty takes none",
+        "parameter file that is read after the file of the package, with the values that differ; may be empty",
     ),
     JOINT_NAMES,
     ("output", "results", "directory of the results"),
@@ -45,7 +45,7 @@ def generate_launch_description() -> LaunchDescription:
     player = node(
         "replay",
         {"bag": text("bag"), "rate": rate, "record": True},
-        FILES,  # it makes the clock
+        FILES,  # it publishes the clock
         remappings=[("/joint_states", "joint_states")],  # bags hold full names
         condition=IfCondition(LaunchConfiguration("play")),
     )
@@ -56,7 +56,7 @@ def generate_launch_description() -> LaunchDescription:
             node("recorder", {"write_bag": False}, COMMON),
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             player,
-            ended_by(player, "replay", ""),  # what it cannot play cannot be waited for
+            ended_by(player, "replay", ""),  # end all nodes if the bag cannot be played
         ],
         {"play": ("bag", "rate")},
     )

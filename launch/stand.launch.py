@@ -1,7 +1,7 @@
 """Calibrate a simulated robot that stands on force plates: simulate.launch.py without the excitation node.
 
-The robot balances and moves by itself. What it publishes as its description is wrong by point masses unless `perturb`
-is false, so that there is something to calibrate. The arguments of simulate.launch.py may be given.
+The robot balances and moves by itself. Its published description has point masses as errors unless `perturb`
+is false, so that the calibration has errors to correct. The arguments of simulate.launch.py may be given.
 """
 
 from launch import LaunchDescription
@@ -13,9 +13,9 @@ from inertid_ros.nodes.launching import ParameterFile, declared, described, pack
 ROBOTS = ("biped", "humanoid")
 ARGUMENTS = (
     ("robot", "biped", "biped, on two plates, or humanoid, on one foot"),
-    ("defaults", "", "parameter file that is read first; empty takes the package's own of this robot"),
+    ("defaults", "", "parameter file that is read first; empty takes the file of the package for this robot"),
     ("excitation", "false", "start the node that moves the robot, too; this robot moves by itself"),
-    ("urdf", "", "not used here, where the argument robot names the robot"),
+    ("urdf", "", "not used here; the argument robot names the robot"),
 )
 
 

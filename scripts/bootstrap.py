@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Set up a development environment: virtual environment, ROS 2 from wheels, interface build, env.sh.
 
-Needs Python 3.10 or newer, a C++ compiler and nothing of ROS. Everything goes to `.build/<distro>`. Each step leaves
-a stamp that holds the hash of what it depends on, so a second run only compares hashes. Nothing of a ROS 2
-installation that happens to be sourced is used.
+Needs Python 3.10 or newer and a C++ compiler, but not ROS. Everything goes to `.build/<distro>`. Each step leaves a
+stamp that holds the hash of its inputs, so a second run only compares hashes. A sourced ROS 2 installation is not
+used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from host import (  # noqa: E402 - found through the line above, also when Python runs in safe-path mode
+from host import (  # noqa: E402 - found by the line above, also in Python's safe-path mode
     SetupError,
     check_platform,
     create_venv,
@@ -34,15 +34,15 @@ from stamps import Stamps, digest, files_below, locked, replace, say  # noqa: E4
 
 DISTROS = ("jazzy", "kilted")
 PACKAGE = "inertid_ros"
-# CMake links these files one by one: a new name needs a build, a changed content does not.
+# CMake links these files one by one: a new name needs a build, but changed content does not.
 LINKED = ("inertid_ros", "launch", "config", "security", "viewers", "examples", "resource")
-# A change of these needs a build; the example is installed under another name, so as a copy.
+# A change of these files needs a build; the example is installed as a copy under another name.
 COMPILED = (
     "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "scripts/node.py.in",
     "CMakeLists.txt", "package.xml",
 )  # fmt: skip
 
-# What a sourced ROS 2, conda or a user's pip settings would bring into the new environment.
+# Variables of a sourced ROS 2, of conda or of a user's pip settings that would change the new environment.
 FOREIGN = (
     "AMENT_PREFIX_PATH", "AMENT_CURRENT_PREFIX", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "PYTHONHOME",
     "PYTHONSAFEPATH", "LD_LIBRARY_PATH", "ROS_DISTRO", "ROS_VERSION", "ROS_PYTHON_VERSION", "VIRTUAL_ENV",
@@ -52,7 +52,7 @@ FOREIGN = (
 
 
 class Setup:
-    """The paths and the steps of the set-up for one ROS distribution."""
+    """Paths and steps of the set-up for one ROS distribution."""
 
     def __init__(self, distro: str) -> None:
         self.distro = distro
@@ -61,7 +61,7 @@ class Setup:
         self.python = self.venv / "bin" / "python"
         self.version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
         self.install = self.base / "install" / PACKAGE
-        self.debian = self.base / "debian"  # unpacked packages, where the system lacks them
+        self.debian = self.base / "debian"  # unpacked packages that the system lacks
         self.constraints = ROOT / "requirements" / "constraints.txt"
         self.requirements = [ROOT / "requirements" / f"{name}.txt" for name in (distro, "common", "dev")]
         self.stamps = Stamps(self.base / "stamps")
@@ -74,14 +74,14 @@ class Setup:
         self.write_environment()
 
     def environment(self) -> dict[str, str]:
-        """The environment of the build: the virtual environment and nothing else of Python or ROS."""
+        """The environment of the build; the virtual environment is its only source of Python and ROS."""
         env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         libraries = [self.venv / "lib", *sorted(self.venv.glob(f"lib/{self.version}/site-packages/ros_*.libs"))]
         headers = self.debian / f"lib{self.version}-dev" / "usr" / "include"
         if headers.is_dir():
             env["CPATH"] = os.pathsep.join(filter(None, [str(headers), env.get("CPATH")]))
         foreign = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-        # CMake looks beside the folders of PATH as well.
+        # CMake also searches next to the folders of PATH.
         path = [p for p in env.get("PATH", os.defpath).split(os.pathsep) if not set(foreign) & {Path(p).parent}]
         env.update(
             PATH=os.pathsep.join([str(self.venv / "bin"), *path]),
@@ -89,12 +89,12 @@ class Setup:
             CMAKE_PREFIX_PATH=str(self.venv),
             LD_LIBRARY_PATH=os.pathsep.join(map(str, libraries)),
             COLCON_HOME=str(self.base / "colcon"),
-            # Without this colcon keeps to one job while the load is above the number of cores, as after installing.
+            # Without this, colcon runs one job while the load is above the number of cores, as after the installation.
             MAKEFLAGS=f"-j{os.cpu_count() or 1}",
             PIP_DISABLE_PIP_VERSION_CHECK="1",
             PIP_NO_INPUT="1",
             PIP_ROOT_USER_ACTION="ignore",
-            # Without this the wheels start every Python a second time to set LD_LIBRARY_PATH, which is set above.
+            # Without this, the wheels start every Python twice to set LD_LIBRARY_PATH, which is already set above.
             _ROS_WHEELS_BOOTSTRAP_COMPLETE="1",
         )
         return env
@@ -103,7 +103,7 @@ class Setup:
         return self.base / f"{step}.log"
 
     def status(self, step: str, command: list, env: dict[str, str]) -> int:
-        """Exit status of a command whose output goes to a log."""
+        """Run a command with its output in a log, and return the exit status."""
         with open(self.log(step), "w", encoding="utf-8") as out:
             return subprocess.run(
                 list(map(str, command)),
@@ -111,7 +111,7 @@ class Setup:
             ).returncode  # fmt: skip
 
     def call(self, step: str, command: list, remedy: str) -> None:
-        """Run a command with its output in a log, whose end is shown when the command fails."""
+        """Run a command with its output in a log, and show the end of the log if the command fails."""
         status = self.status(step, command, self.environment())
         if status:
             output = self.log(step).read_text(encoding="utf-8", errors="replace")
@@ -119,7 +119,7 @@ class Setup:
             raise SetupError(f"{step} ended with status {status} (whole output in {self.log(step)}): {remedy}")
 
     def make_venv(self) -> str:
-        """Create the virtual environment or keep one that works. A half-done installation is started anew."""
+        """Create the virtual environment or keep a working one. An incomplete installation is repeated."""
         key = digest(sys.version, os.path.realpath(sys.executable), str(self.venv))
         if self.installing.exists():
             say("the last set-up was interrupted: starting with a new virtual environment")
@@ -133,7 +133,7 @@ class Setup:
         return key
 
     def venv_works(self) -> bool:
-        """Whether there is an environment of this Python version, made for this place, with pip."""
+        """Return True if there is an environment with this Python version and pip, created at this path."""
         probe = f"import pip, sys; sys.exit('python%d.%d' % sys.version_info[:2] != {self.version!r})"
         with contextlib.suppress(OSError):
             made_here = str(self.venv) in (self.venv / "bin" / "activate").read_text()
@@ -145,7 +145,7 @@ class Setup:
         key = digest(venv_key, self.constraints, *self.requirements, ROOT / "scripts" / "patch_wheels.py")
         if self.stamps.fresh("packages", key):
             return key
-        find_compiler()  # fails now rather than after the downloads
+        find_compiler()  # fails now instead of after the downloads
         headers = find_headers(self.debian)
         say("installing packages (a minute or two)")
         wanted = ["-c", self.constraints, *(word for file in self.requirements for word in ("-r", file))]
@@ -156,7 +156,7 @@ class Setup:
                 remedy = "check the connection to the package index and the free space, then run again"
                 self.call("pip", command, remedy)
         except SetupError:
-            self.installing.unlink()  # pip undoes what it did; only a killed pip leaves pieces behind
+            self.installing.unlink()  # after an error pip removes its files; only a killed pip does not
             raise
         patch = [self.python, ROOT / "scripts" / "patch_wheels.py", headers]
         self.call("patch", patch, f"remove {self.base} and run again")
@@ -165,7 +165,7 @@ class Setup:
         return key
 
     def install_by_uv(self, wanted: list) -> bool:
-        """Install with uv where it is to be had. What fails here is left to pip, which also says why."""
+        """Install with uv if it is available. After a failure, pip installs and reports errors."""
         found = uv_command(self.python, self.constraints, self.environment())
         if found is None:
             return False
@@ -178,8 +178,8 @@ class Setup:
     def build(self, packages_key: str) -> None:
         """Generate and compile the interfaces; link the library's files into the installation.
 
-        The source folder is one of links: CMake refuses exported include directories below the source folder, which
-        is where those of `.build/<distro>/venv` would be.
+        The source folder contains links: CMake refuses exported include directories below the source folder, and the
+        directories of `.build/<distro>/venv` would be there.
         """
         names = [str(f) for f in files_below(ROOT, LINKED)]
         key = digest(packages_key, *files_below(ROOT, COMPILED), *names)
@@ -188,7 +188,7 @@ class Setup:
         find_compiler()
         headers = find_headers(self.debian)
         source, build, install = (self.base / name for name in ("src", "build", "install"))
-        if not self.stamps.fresh("cmake", packages_key):  # CMake's cache would keep the interpreter and paths of before
+        if not self.stamps.fresh("cmake", packages_key):  # CMake's cache would keep the old interpreter and paths
             shutil.rmtree(build, ignore_errors=True)
             shutil.rmtree(install, ignore_errors=True)
         shutil.rmtree(source, ignore_errors=True)
@@ -203,7 +203,7 @@ class Setup:
             f"-DPython3_EXECUTABLE={self.python}", "-DPython3_FIND_VIRTUALENV=ONLY",
             f"-DPython3_INCLUDE_DIR={headers}", "--no-warn-unused-cli",
         ]  # fmt: skip
-        self.call("build", command, "correct what is named above; after a change of compiler remove .build")
+        self.call("build", command, "correct the errors above; after a change of compiler remove .build")
         for link in install.rglob("*"):
             if link.is_symlink() and not link.exists():  # its file was removed or renamed
                 link.unlink()
@@ -211,7 +211,7 @@ class Setup:
         self.stamps.write("build", key)
 
     def write_environment(self) -> None:
-        """Write env.sh. It replaces the search paths instead of adding to them: a sourced ROS 2 stays outside."""
+        """Write env.sh. It replaces the search paths, so that they exclude a sourced ROS 2."""
         libraries = self.environment()["LD_LIBRARY_PATH"]
         values = {
             "VIRTUAL_ENV": self.venv,
@@ -220,7 +220,7 @@ class Setup:
             "LD_LIBRARY_PATH": f"{self.install / 'lib'}:{libraries}",
             "PYTHONPATH": self.install / "lib" / self.version / "site-packages",
             "PYTHONPYCACHEPREFIX": self.base / "bytecode",  # without it a node starts in 2 s, not 0.7 s
-            "PYTHONSAFEPATH": "1",  # the source folder must not shadow the installed package, which has the messages
+            "PYTHONSAFEPATH": "1",  # the source folder must not hide the installed package, which has the messages
             "ROS_DISTRO": self.distro,
             "ROS_VERSION": "2",
             "ROS_PYTHON_VERSION": "3",
@@ -236,13 +236,13 @@ class Setup:
 
 
 def choose_distro(asked: str) -> str:
-    """The distribution to set up. Another one that is merely sourced gives way to the default."""
+    """Return the distribution to set up; the default instead of another sourced distribution."""
     if asked in DISTROS:
         return asked
     if asked and not os.environ.get("AMENT_PREFIX_PATH"):
         raise SetupError(f"found ROS_DISTRO={asked}: set it to {' or '.join(DISTROS)}, or unset it")
     if asked:
-        say(f"ROS 2 {asked} is sourced, but there are no wheels of it: using {DISTROS[0]}")
+        say(f"ROS 2 {asked} is sourced, but has no wheels: using {DISTROS[0]}")
     return DISTROS[0]
 
 
@@ -262,7 +262,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("error: interrupted; the next run goes on from here", file=sys.stderr)
+        print("error: interrupted; the next run continues from here", file=sys.stderr)
         return 130
     if time.monotonic() - start > 5:
         say(f"done in {time.monotonic() - start:.0f} s")

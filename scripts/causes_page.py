@@ -1,7 +1,7 @@
-"""Write the causes of bad results into docs/guides/bad_result.md, from the table that messages are made from.
+"""Write the causes of bad results into docs/guides/bad_result.md, from the table of messages.
 
     python scripts/causes_page.py            write
-    python scripts/causes_page.py --check    exit status 1 where the page is out of date
+    python scripts/causes_page.py --check    exit status 1 if the page is out of date
 """
 
 import argparse
@@ -16,7 +16,7 @@ START, END = "<!-- causes start -->\n", "<!-- causes end -->"
 
 
 def causes() -> str:
-    """The generated part of the page: a section for every symptom, a row for every cause."""
+    """Return the generated part of the page: a section for every symptom, a row for every cause."""
     parts = []
     for symptom, found in SYMPTOMS.items():
         rows = [f"| `{name}` | {cell(cause.meaning)} | {remedies(cause)} |" for name, cause in found.items()]
@@ -25,7 +25,7 @@ def causes() -> str:
 
 
 def remedies(cause: Cause) -> str:
-    """All remedies of a cause, each with its case; one that only fills in what another leaves out is not repeated."""
+    """Return all remedies of a cause, each with its case; a remedy that another remedy begins with is not repeated."""
     texts = cause.remedies.items()
     shown = {case: text for case, text in texts if not any(text != o and o.startswith(text) for _, o in texts)}
     labels = {case: f"*{case.replace('_', ' ')}:* " if case and len(shown) > 1 else "" for case in shown}
@@ -33,21 +33,21 @@ def remedies(cause: Cause) -> str:
 
 
 def cell(text: str) -> str:
-    """Text of a table's cell; words that messages fill in are italic, tags of URDFs are code."""
+    """Return the text of a table's cell; placeholders of messages are italic, tags of URDFs are code."""
     text = re.sub(r"'?\{(\w+)\}'?", r"*\1*", text).replace("{{", "{").replace("}}", "}")
     return re.sub(r"(<\w+>)", r"`\1`", text)
 
 
 def page() -> str:
-    """The page with the generated part up to date."""
+    """Return the page with the new generated part."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     return before + START + causes() + END + rest.partition(END)[2]
 
 
 def main() -> int:
-    """Write or check the page; returns the exit status."""
+    """Write or check the page; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="exit status 1 where the page is out of date")
+    parser.add_argument("--check", action="store_true", help="exit status 1 if the page is out of date")
     if not parser.parse_args().check:
         PAGE.write_text(page(), encoding="utf-8")
     elif PAGE.read_text(encoding="utf-8") != page():

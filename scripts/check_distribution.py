@@ -1,9 +1,9 @@
-"""Build the source distribution and from it the wheel, and with --install run it in an environment of its own.
+"""Build the source distribution and from it the wheel; with --install, also run it in a new environment.
 
     python scripts/check_distribution.py OUTPUT              build both into OUTPUT
-    python scripts/check_distribution.py OUTPUT --install    and install the wheel with what it depends on, and run it
+    python scripts/check_distribution.py OUTPUT --install    also install the wheel with its dependencies, and run it
 
-The environment holds nothing but the wheel and what pip gets for it, so that a dependency that is not declared shows.
+The environment contains only the wheel and its declared dependencies, so that an undeclared dependency causes an error.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ("inertid_ros", "pyproject.toml", "setup.py", "README.md", "LICENSE")  # of which the distribution is made
+SOURCES = ("inertid_ros", "pyproject.toml", "setup.py", "README.md", "LICENSE")  # sources of the distribution
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.{}(sys.argv[1]))"
 COMMANDS = (
     "python -m inertid_ros.simulation.examples arm",
@@ -27,7 +27,7 @@ COMMANDS = (
 
 
 def build(output: Path) -> tuple[Path, Path]:
-    """Source distribution and wheel, made from a copy of the sources, so that nothing is left in these."""
+    """Build source distribution and wheel from a copy of the sources, so that the sources stay clean."""
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "sources"
@@ -54,7 +54,7 @@ def _built(sources: Path, hook: str, output: Path) -> Path:
 
 
 def install_and_run(wheel: Path) -> None:
-    """Install a wheel into a new environment, and run what a new user would."""
+    """Install a wheel into a new environment, and run the first commands of a new user."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
@@ -69,7 +69,7 @@ def install_and_run(wheel: Path) -> None:
 
 
 def main() -> int:
-    """Build, and install where asked for; returns the exit status."""
+    """Build, and install on request; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, help="folder of the two files")
     parser.add_argument("--install", action="store_true", help="install the wheel and run it; needs a package index")

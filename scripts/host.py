@@ -1,7 +1,7 @@
-"""What the set-up needs of the machine: an interpreter, pip, a C++ compiler, Python's headers.
+"""The set-up's requirements of the machine: an interpreter, pip, a C++ compiler, Python's headers.
 
-Where Debian and Ubuntu keep a piece in a package of its own that is not installed, the package is fetched and
-unpacked below `.build`, which needs no administrator; where that fails too, one line lists what to install.
+If a requirement is in a separate package of Debian or Ubuntu that is not installed, the package is fetched and
+unpacked below `.build`, without administrator rights; if this also fails, one line lists the packages to install.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import sys
 import sysconfig
 from pathlib import Path
 
-OLDEST, NEWEST = (3, 10), (3, 14)  # what the ROS 2 wheels exist for
+OLDEST, NEWEST = (3, 10), (3, 14)  # Python versions of the ROS 2 wheels
 
 
 class SetupError(Exception):
-    """What was found and what to do, in one line."""
+    """A missing requirement and its remedy, in one line."""
 
 
 def use_supported_python() -> None:
-    """Go on in another interpreter where this one is older or newer than the wheels."""
+    """Continue in another interpreter if this interpreter is older or newer than the wheels."""
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
@@ -37,7 +37,7 @@ def use_supported_python() -> None:
 
 
 def check_platform() -> None:
-    """Refuse machines that the wheels are not built for."""
+    """Refuse machines that the wheels do not support."""
     machine, (libc, version) = platform.machine(), platform.libc_ver()
     if sys.platform != "linux" or machine != "x86_64":
         raise SetupError(
@@ -49,7 +49,7 @@ def check_platform() -> None:
 
 
 def succeeds(command: list, cwd: Path | None = None, env: dict[str, str] | None = None) -> bool:
-    """Whether a command exists and ends with status 0; its output is dropped."""
+    """Return True if a command exists and ends with status 0; its output is dropped."""
     try:
         return subprocess.run(
             list(map(str, command)), capture_output=True, stdin=subprocess.DEVNULL, cwd=cwd, env=env, check=False
@@ -59,14 +59,14 @@ def succeeds(command: list, cwd: Path | None = None, env: dict[str, str] | None 
 
 
 def unpack_debian(package: str, folder: Path) -> Path:
-    """Download a Debian package and unpack it below `folder`, once; the result is empty where that is impossible."""
+    """Download a Debian package and unpack it below `folder`, once; the result is missing if this is impossible."""
     target, partial, lists = folder / package, folder / f"{package}.partial", folder / "lists"
     if target.is_dir() or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         return target
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     (lists / "partial").mkdir(parents=True, exist_ok=True)
-    # Containers come without package lists: then lists of our own, which any user may fetch.
+    # Containers have no package lists: then fetch private lists, which any user may do.
     own = ["-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={lists}"]
     download = ["download", package]
     if not succeeds(["apt-get", *download], cwd=partial):
@@ -79,9 +79,9 @@ def unpack_debian(package: str, folder: Path) -> Path:
 
 
 def create_venv(path: Path, env: dict[str, str], scratch: Path) -> None:
-    """Create a virtual environment with pip, also where `ensurepip` is a package of its own that is not installed.
+    """Create a virtual environment with pip, also if `ensurepip` is in a separate package that is not installed.
 
-    Raises SetupError where no way leads there.
+    Raises SetupError if this is impossible.
     """
     if succeeds([sys.executable, "-m", "venv", path], env=env):
         return
@@ -98,22 +98,22 @@ def create_venv(path: Path, env: dict[str, str], scratch: Path) -> None:
     if succeeds([sys.executable, "-m", "virtualenv", path], env=env):
         return
     raise SetupError(
-        f"{sys.executable} can make no virtual environment with pip: sudo apt install python3-venv (or the same for "
-        "your system) and run the command again"
+        f"{sys.executable} cannot create a virtual environment with pip: sudo apt install python3-venv (or your "
+        "system's equivalent) and run the command again"
     )
 
 
 def find_compiler() -> str:
-    """Name of the C++ compiler that CMake will use. Raises SetupError without one."""
+    """Return the name of the C++ compiler that CMake will use. Raises SetupError without a compiler."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         found = name and shutil.which(name.split()[0])
         if found:
             return found
-    raise SetupError("found no C++ compiler: sudo apt install g++ (or the same for your system) and run again")
+    raise SetupError("found no C++ compiler: sudo apt install g++ (or your system's equivalent) and run again")
 
 
 def find_headers(scratch: Path) -> Path:
-    """Folder that holds Python.h for this interpreter. Raises SetupError without one."""
+    """Return the folder that holds Python.h for this interpreter. Raises SetupError without Python.h."""
     include = Path(sysconfig.get_paths()["include"])
     if (include / "Python.h").is_file():
         return include
@@ -122,5 +122,5 @@ def find_headers(scratch: Path) -> Path:
     if (unpacked / "Python.h").is_file():
         return unpacked
     raise SetupError(
-        f"found no Python.h in {include}: sudo apt install {version}-dev (or the same for your system) and run again"
+        f"found no Python.h in {include}: sudo apt install {version}-dev (or your system's equivalent) and run again"
     )

@@ -1,7 +1,7 @@
-"""What installs the packages: uv, which takes a fifth of pip's processor time, or pip.
+"""Installation of packages by uv, which takes a fifth of pip's processor time, or by pip.
 
-uv reads none of pip's settings, so those that it has under another name are handed over; with any other setting that
-says where packages come from, pip installs them itself.
+uv does not read pip's settings, so equivalent settings are passed to uv as variables. If any other setting defines the
+source of packages, pip installs them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-# pip's settings and the variables by which uv takes the same.
+# pip's settings and the equivalent variables of uv.
 SHARED = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -24,7 +24,7 @@ PIP_ALONE = ("no-index", "trusted-host", "client-cert", "proxy", "keyring-provid
 
 
 def uv_variables(pip_settings: str) -> dict[str, str] | None:
-    """Variables that give uv the settings of pip, as `pip config list` prints them; None where pip is needed."""
+    """Return variables that give uv the settings of pip, as `pip config list` prints them; None if pip is needed."""
     variables: dict[str, str] = {}
     for line in pip_settings.splitlines():
         name, separator, value = line.partition("=")
@@ -40,7 +40,7 @@ def uv_variables(pip_settings: str) -> dict[str, str] | None:
 
 
 def uv_command(python: Path, constraints: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]] | None:
-    """Command that installs by uv and its environment, uv itself installed by pip; None where pip has to do it."""
+    """Install uv by pip; return uv's command of installation and its environment, or None if pip is needed."""
     pip = [str(python), "-m", "pip"]
     settings = subprocess.run([*pip, "config", "list"], env=env, capture_output=True, text=True, check=False)
     variables = uv_variables(settings.stdout) if settings.returncode == 0 else None
@@ -49,6 +49,6 @@ def uv_command(python: Path, constraints: Path, env: Mapping[str, str]) -> tuple
     install = [*pip, "install", "-q", "-c", str(constraints), "uv"]
     if subprocess.run(install, env=env, capture_output=True, check=False).returncode:
         return None
-    # Copies, since the files of the wheels are patched and uv's cache is shared with other environments.
+    # Copies, as the files of the wheels are patched, and other environments share uv's cache.
     command = [str(python), "-m", "uv", "pip", "install", "--python", str(python), "--link-mode=copy"]
     return [*command, "--index-strategy=unsafe-best-match"], {**variables, **env}

@@ -1,6 +1,6 @@
-"""Rewrite the two paths of their build machine that the ROS wheels' CMake files hold.
+"""Replace two paths of the build machine in the CMake files of the ROS wheels.
 
-The exported targets of message packages name the folders of Python's and NumPy's headers. Run with the interpreter
+The exported targets of message packages name the folders of Python's and NumPy's headers. Run this with the interpreter
 of the virtual environment; the argument is the folder that holds Python.h.
 """
 
@@ -14,7 +14,7 @@ BUILD_MACHINE = r"/opt/(?:python|_internal)/[^;\"\s]*?"
 
 
 def patch(text: str, python_include: str, numpy_include: str) -> str:
-    """The text of a CMake file with the folders of this machine."""
+    """Return the text of a CMake file with the folders of this machine."""
     text = re.sub(BUILD_MACHINE + r"/numpy/_?core/include", lambda _: numpy_include, text)
     return re.sub(BUILD_MACHINE + r"/include/python3\.\d+", lambda _: python_include, text)
 

@@ -1,9 +1,9 @@
 """Write the tables of docs/reference/configuration.md and node_parameters.md from the options of commands and nodes.
 
     python scripts/reference_pages.py            write
-    python scripts/reference_pages.py --check    exit status 1 where a page is out of date
+    python scripts/reference_pages.py --check    exit status 1 if a page is out of date
 
-What stands on a page before its first section is written by hand.
+The text of a page before its first section is written by hand.
 """
 
 import argparse
@@ -67,9 +67,9 @@ def allowed(entry: Option) -> str:
 
 
 def main() -> int:
-    """Write or check the pages; returns the exit status."""
+    """Write or check the pages; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="exit status 1 where a page is out of date")
+    parser.add_argument("--check", action="store_true", help="exit status 1 if a page is out of date")
     check, status = parser.parse_args().check, 0
     for sections in (configuration, node_parameters):
         file = FOLDER / f"{sections.__name__}.md"

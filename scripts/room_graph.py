@@ -1,8 +1,8 @@
 """Measure the folders of the package and the imports between them.
 
-    python scripts/room_graph.py [--root OTHER]    this checkout, or another
+    python scripts/room_graph.py [--root OTHER]    this checkout, or another checkout
 
-The allowed directions between folders stand here (ORDER, ORDER_WITHIN); test/package/test_rooms.py enforces them.
+This file has the allowed directions between folders (ORDER, ORDER_WITHIN); test/package/test_rooms.py enforces them.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PACKAGE = "inertid_ros"
 GENERATED = ("msg", "action")  # interfaces that a build puts into the package
 SMALL = 50  # lines
 
-# A folder may import those before it in the list, and itself. Folders on one line do not import one another.
+# A folder may import itself and the folders before it in the list. Folders on one line do not import one another.
 ORDER: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("config",),
@@ -40,7 +40,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("cli", "ros"),
     ("nodes",),
 )
-# The same within a folder; "" are the files that lie in it directly.
+# The allowed directions within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "robot": (("urdf",), ("",)),
     "data": (("",), ("files",), ("screening",), ("preparation",)),
@@ -58,7 +58,7 @@ class Import:
     source, target : str
         Paths of the two files below the package.
     line : int
-        Of the import.
+        Line of the import.
     """
 
     source: str
@@ -87,20 +87,20 @@ class Package:
 
     @cached_property
     def imports(self) -> list[Import]:
-        """All imports of one file of the package by another, those within functions included.
+        """All imports between files of the package, including imports within functions.
 
-        Those of the package itself are left out: it holds the public names, which are imported when they are used.
+        Imports of the package itself are left out: it holds the public names, which are imported on use.
         """
         return [found for file in self.files if file != "__init__.py" for found in self._imports_of(file)]
 
     @cached_property
     def modules(self) -> list[str]:
-        """The files but for those named ``__init__.py``."""
+        """All files except ``__init__.py``."""
         return [file for file in self.files if Path(file).name != "__init__.py"]
 
     @cached_property
     def folders(self) -> dict[str, int]:
-        """Folders to the number of their modules; those that hold folders only are left out."""
+        """Folders to the number of their modules, without folders that hold only folders."""
         return dict(sorted(Counter(map(folder_of, self.modules)).items()))
 
     @cached_property
@@ -115,7 +115,7 @@ class Package:
 
     @cached_property
     def fan_in(self) -> list[tuple[int, str]]:
-        """Number of modules that import a module, and the module, the largest first."""
+        """Number of modules that import a module, and the module, with the largest number first."""
         importers = {(entry.source, entry.target) for entry in self.imports}
         counts = Counter(target for _, target in importers)
         return sorted(((count, target) for target, count in counts.items()), key=lambda pair: (-pair[0], pair[1]))
@@ -156,11 +156,11 @@ class Package:
         return list(found.values())
 
     def _file_of(self, name: str) -> str | None:
-        """The file that an imported name is, or is in; None where it is not of this package."""
+        """Return the file of an imported name; None if the name is not from this package."""
         parts = name.split(".")
         if parts[0] != PACKAGE or parts[1:2] and parts[1] in GENERATED:
             return None
-        for end in range(len(parts), 1, -1):  # the package itself holds its version alone
+        for end in range(len(parts), 1, -1):  # the package itself holds only its version
             module = Path(*parts[1:end])
             for candidate in (module.with_suffix(".py"), module / "__init__.py"):
                 if str(candidate) in self._known:
@@ -173,17 +173,17 @@ class Package:
 
 
 def ranks(order: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Folder to its place in an order."""
+    """Map each folder to its place in an order."""
     return {folder: place for place, group in enumerate(order) for folder in group}
 
 
 def allowed(source: str, target: str) -> bool:
-    """Whether a file may import another by the stated directions.
+    """Return True if the allowed directions let a file import another file.
 
     Raises
     ------
     KeyError
-        A folder is not in the stated order.
+        A folder is not in the order.
     """
     if folder_of(source) == folder_of(target):
         return True
@@ -192,14 +192,14 @@ def allowed(source: str, target: str) -> bool:
         place = ranks(ORDER)
         return place[other] < place[room]
     if room not in ORDER_WITHIN:
-        return True  # cycles are looked for among all folders
+        return True  # cycles are searched among all folders
     within = ranks(ORDER_WITHIN[room])
     first, second = (path[0] if path else "" for path in (below, other_below))
     return first == second or within[second] < within[first]
 
 
 def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """Order of folders, lowest first, in which few arrows run back up: none where there is no cycle."""
+    """Return an order of folders, lowest first, in which few arrows run back up: zero arrows without a cycle."""
     order, fewest = _greedy_order(folders, arrows), len(arrows) + 1
     while (count := len(back_arrows(order, arrows))) < fewest:
         fewest = count
@@ -211,8 +211,8 @@ def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence
 
 
 def _greedy_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """What imports nothing that is left comes next; where there is no such folder, what imports least and is imported
-    most (P. Eades, X. Lin, W. F. Smyth, 1993)."""
+    """Take the next folder without imports from the remaining folders; else the folder that imports least and is
+    imported most (P. Eades, X. Lin, W. F. Smyth, 1993)."""
     left, order = list(folders), []
     while left:
         between = [pair for pair in arrows if set(pair) <= set(left)]
@@ -224,13 +224,13 @@ def _greedy_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Seque
 
 
 def back_arrows(order: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[tuple[str, str]]:
-    """Arrows (importing, imported) from a folder to one above it in an order."""
+    """Return the arrows (importing, imported) from a folder to a folder above it in an order."""
     place = {folder: index for index, folder in enumerate(order)}
     return [(source, target) for source, target in arrows if place[target] > place[source]]
 
 
 def measure(package: Package) -> str:
-    """The figures as Markdown tables."""
+    """Return the figures as Markdown tables."""
     small = sum(package.lines(file) < SMALL for file in package.modules)
     back = back_arrows(best_order(list(package.folders), package.arrows), package.arrows)
     fans = ", ".join(f"`{target}` {count}" for count, target in package.fan_in[:5])

@@ -1,7 +1,7 @@
 """Write docs/reference/files.md from the JSON Schemas of the files that the package writes.
 
 python scripts/schema_page.py            write the page
-python scripts/schema_page.py --check    exit status 1 where it is out of date
+python scripts/schema_page.py --check    exit status 1 if it is out of date
 """
 
 import argparse
@@ -17,10 +17,10 @@ PAGE = HERE / "docs" / "reference" / "files.md"
 _HEAD = """# Files and their fields
 
 `report.json` and `parameters.yaml` of a result directory and `plan.yaml` of a planned motion have JSON Schemas (draft
-2020-12), which are installed with the package in `inertid_ros/report/schemas`; the tests hold all results and plans
-that they write against them. In Python, `inertid_ros.report.results.schema_of("report.json")` is one as a
-dictionary. A number may be null where it is not finite or not known, but where the type says `number, finite`. Fields
-are added between versions, and none is renamed without a new `format`. This page is made by `scripts/schema_page.py`.
+2020-12). The package installs them in `inertid_ros/report/schemas`, and the tests check all their results and plans
+against them. In Python, `inertid_ros.report.results.schema_of("report.json")` is a schema as a dictionary. A number may
+be null if it is not finite or not known, except for the type `number, finite`. A new version may add fields; it renames
+a field only with a new `format`. `scripts/schema_page.py` writes this page.
 """
 _DEEPEST = 3  # levels of fields
 
@@ -46,7 +46,7 @@ def _section(file: Path) -> str:
 
 
 def _fields(schema: dict[str, Any], root: dict[str, Any], place: str, depth: int) -> Iterator[tuple[str, str, str]]:
-    """Path, type and meaning of the fields of an object, those of objects within it after it."""
+    """Yield path, type and meaning of the fields of an object, each followed by the fields of inner objects."""
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         whole = _resolved(field, root)
@@ -58,12 +58,12 @@ def _fields(schema: dict[str, Any], root: dict[str, Any], place: str, depth: int
 
 
 def _known(depth: int) -> tuple[str, ...]:
-    """Parts that are shown where they first occur only."""
+    """Return parts that are shown only at their first occurrence."""
     return ("#/$defs/finding",) if depth else ()
 
 
 def _inside(field: dict[str, Any], root: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """The object that a field is, or is a list of."""
+    """Return the object of a field or of its list items."""
     if "anyOf" in field:
         return _inside(_resolved(field["anyOf"][0], root), root)
     if field.get("type") == "array":
@@ -78,7 +78,7 @@ def _resolved(field: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(field: dict[str, Any], root: dict[str, Any]) -> str:
-    """Type of a field in words."""
+    """Return the type of a field in words."""
     name = field.get("$ref", "").rpartition("/")[2]
     if name in ("number", "numbers", "interval", "vector", "matrix", "sha256", "errors", "parameters"):
         return {"sha256": "checksum", "numbers": "list of numbers"}.get(name, name)

@@ -1,4 +1,4 @@
-"""How the set-up remembers what is done: hashes of what each step depends on, files replaced whole, a lock."""
+"""Record of completed steps of the set-up: hashes of each step's inputs, complete replacement of files, a lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def say(text: str) -> None:
 
 
 def digest(*parts: object) -> str:
-    """Hash of strings and of the names and contents of files."""
+    """Return a hash of strings and of the names and contents of files."""
     total = hashlib.sha256()
     for part in parts:
         total.update(str(part).encode() + b"\0")
@@ -25,7 +25,7 @@ def digest(*parts: object) -> str:
 
 
 def files_below(root: Path, names: tuple[str, ...]) -> list[Path]:
-    """Files at or below the given names in `root`, sorted, without caches."""
+    """Return files at or below the given names in `root`, sorted, without caches."""
     found = []
     for name in names:
         below = [root / name] if (root / name).is_file() else (root / name).rglob("*")
@@ -34,20 +34,20 @@ def files_below(root: Path, names: tuple[str, ...]) -> list[Path]:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file so that it is never seen half-written."""
+    """Replace a file at once, so that a reader never gets a part of it."""
     partial = path.with_name(path.name + ".new")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 
 class Stamps:
-    """A file for each completed step, which holds the hash of what the step depended on."""
+    """A file for each completed step, which holds the hash of the step's inputs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def fresh(self, step: str, key: str) -> bool:
-        """Whether the step was completed with this key."""
+        """Return True if the step was completed with this key."""
         with contextlib.suppress(OSError):
             return (self.folder / step).read_text() == key
         return False

@@ -1,4 +1,4 @@
-"""What errors of torque mean for a controller: the accelerations that they cause."""
+"""Acceleration errors that torque errors cause under a controller."""
 
 import numpy as np
 import pinocchio as pin
@@ -8,7 +8,7 @@ from inertid_ros.robot.model import RobotModel
 
 
 def expected_squares(model: RobotModel, q: Array, torque: Array) -> Array:
-    """``(N, n)`` mean squares of the acceleration's errors at poses ``q (N, nq)``.
+    """Mean squared acceleration errors ``(N, n)`` at poses ``q (N, nq)``.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ PART = 10_000  # samples
 
 
 def urdf() -> str:
-    """URDF text of the arm, from example-robot-data, without the meshes that loading it would look for."""
+    """URDF text of the arm, from example-robot-data, without meshes."""
     places = (Path(site) / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / URDF for site in sys.path)
     file = next((place for place in places if place.exists()), None)
     if file is None:
@@ -39,14 +39,14 @@ def model(text: str) -> RobotModel:
 
 
 def truth(robot: RobotModel) -> Array:
-    """Parameters of the robot that makes the torque; its URDF is wrong and has no drive parameters."""
+    """Parameters of the true robot; its URDF is wrong and does not contain drive parameters."""
     bodies = perturb(robot, np.random.default_rng(0))
     drives = [0.5, 5.0, 3.0, 0.2]  # kg m^2, N m s/rad, N m, N m
     return np.concatenate([bodies.ravel(), np.repeat(drives, robot.joints)])
 
 
 def parts(robot: RobotModel, count: int, part: int = PART) -> Iterator[Samples]:
-    """Samples of one long motion, made as they are asked for; the same motion whatever the size of the parts."""
+    """Samples of one long motion, made on request; the motion does not depend on the size of the parts."""
     rng = np.random.default_rng(1)
     frequency = 2 * np.pi * rng.uniform(0.05, 0.5, (6, robot.joints))
     amplitude = rng.uniform(0.1, 0.4, frequency.shape)

@@ -1,4 +1,4 @@
-"""Scalings of the same information in different frames or bases: none, by the prior's diagonal, by its metric."""
+"""Scalings of the same information in different frames or bases: none, by the prior's diagonal, or by its metric."""
 
 import numpy as np
 
@@ -9,24 +9,24 @@ SCALINGS = ("none", "diagonal", "invariant")
 
 
 def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Array) -> Scaling:
-    """The scaling that one works out in parameters ``change @ x``, for rows of equations in ``x``.
+    """Scaling computed in parameters ``change @ x``, for rows of equations in ``x``.
 
     Parameters
     ----------
     change : ndarray, shape (r, r)
-        The parameters x to those of the frame or base.
+        Map from parameters x to parameters of the frame or base.
     base : ndarray, shape (r, p)
-        Parameters of bodies, seen from that frame, to x in that frame or base.
+        Map from parameters of bodies, in the frame, to x in the frame or base.
     root : ndarray, shape (p, p)
-        Inverse root of the prior's metric in that frame.
+        Inverse root of the prior's metric in the frame.
     prior : ndarray, shape (p,)
-        Parameters of bodies in that frame.
+        Parameters of bodies in the frame.
     """
     if scaling == "none":
         return Scaling(np.linalg.inv(change))
     if scaling == "diagonal":
         return Scaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
-    # Random bases are badly conditioned: results are transformed back with more digits than double has.
+    # Random bases are badly conditioned: results are transformed back in extended precision.
     wide = np.asarray(base, dtype=np.longdouble) @ np.asarray(root, dtype=np.longdouble)
     return Scaling(pushforward_root(np.eye(len(root)), _solve(change, wide)))
 

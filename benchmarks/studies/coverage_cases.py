@@ -1,4 +1,4 @@
-"""Simulated experiments whose truth is known, for the coverage of intervals: robots, motions and what models lack."""
+"""Simulated experiments with known truth, for the coverage of intervals: robots, motions and unmodelled effects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,9 +17,9 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
 RATE_HZ, SECONDS, PERIOD_S = 200.0, 30.0, 6.0
-EFFORT = np.array([3.0, 3.0, 2.0, 1.0, 0.5])  # N m, what friction of the joints is in proportion to
+EFFORT = np.array([3.0, 3.0, 2.0, 1.0, 0.5])  # N m, scale of the joints' friction
 STIFFNESS = np.array([40e3, 30e3, 15e3, 8e3, 4e3])  # N m/rad
-EFFORT_NOISE, POSITION_NOISE = 0.1, 2e-5  # of EFFORT; rad
+EFFORT_NOISE, POSITION_NOISE = 0.1, 2e-5  # relative to EFFORT; rad
 
 
 def arm(drive_terms: tuple[str, ...] | None = None) -> RobotModel:
@@ -43,9 +43,9 @@ def arm(drive_terms: tuple[str, ...] | None = None) -> RobotModel:
 
 
 def bodies_from_prior(model: RobotModel, rng: np.random.Generator, prior_spread: float) -> Array:
-    """``(nb, 10)`` bodies whose geodesic distance to the URDF's is normal in every direction.
+    """Bodies ``(nb, 10)`` with normal geodesic distances to the URDF's bodies in every direction.
 
-    Links behind locked joints are known, and stay as they are.
+    Links behind locked joints are known, and do not change.
     """
     drawn = []
     for J in pseudo_inertia(model.consistent_body_prior - model.body_locked):
@@ -56,7 +56,7 @@ def bodies_from_prior(model: RobotModel, rng: np.random.Generator, prior_spread:
 
 
 def truth(model: RobotModel, rng: np.random.Generator, bodies: Array) -> Array:
-    """Parameters ``(p,)`` with those bodies, and drives at random."""
+    """Parameters ``(p,)`` with given bodies and random drives."""
     drives = [
         EFFORT * (rng.uniform(0.1, 0.4, model.joints) if term in NON_NEGATIVE_TERMS else rng.normal(size=model.joints))
         for term in model.layout.drive_terms
@@ -74,7 +74,7 @@ def states(model: RobotModel, parameters: Array, noise: float, rng: np.random.Ge
 
 
 def motion(model: RobotModel, rng: np.random.Generator, repeats: bool) -> Samples:
-    """Sums of five sines per joint: of any frequencies up to 0.6 Hz, or with a period of :data:`PERIOD_S`."""
+    """Sums of five sines per joint, with random frequencies up to 0.6 Hz or with a period of :data:`PERIOD_S`."""
     time, shape = np.arange(0.0, SECONDS, 1 / RATE_HZ), (5, model.joints)
     frequency = np.arange(1, 6)[:, None] / PERIOD_S * np.ones(shape) if repeats else rng.uniform(0.1, 0.6, shape)
     omega, size = 2 * np.pi * frequency, rng.uniform(0.1, 0.5, shape)
@@ -91,18 +91,18 @@ def _by_position(model: RobotModel, parameters: Array, samples: Samples) -> Arra
 
 
 def _warming(model: RobotModel, parameters: Array, samples: Samples) -> Array:
-    """Viscous friction that falls by half while the drives warm up; on average it is as stated."""
+    """Viscous friction that falls by half while the drives warm up; its mean is the stated value."""
     return parameters[model.layout.drive("viscous")] * samples.v * (_friction_while_warming(samples.time) - 1)[:, None]
 
 
 def _friction_while_warming(time: Array) -> Array:
-    """``(N,)`` viscous friction over its mean."""
+    """Viscous friction over its mean ``(N,)``."""
     falling = np.exp(-time / (0.4 * SECONDS))
     return 1 + falling - falling.mean()
 
 
 def warming_quarters() -> Array:
-    """``(4,)`` viscous friction of drives that warm up, mean of each quarter of a recording over that of all."""
+    """Viscous friction of drives that warm up: mean of each quarter of a recording over the whole mean ``(4,)``."""
     return _friction_while_warming(np.arange(0.0, SECONDS, 1 / RATE_HZ)).reshape(4, -1).mean(axis=1)
 
 
@@ -116,7 +116,7 @@ LACKING: Mapping[str, Callable[[RobotModel, Array, Samples], Array]] = {
     "warming drives": _warming,
     "elastic joints": _none,
 }
-"""What the model lacks to the torque that it adds; elasticity is in the positions."""
+"""Torque of each unmodelled effect, by name; elasticity changes the positions only."""
 
 
 def recording(

@@ -1,4 +1,4 @@
-"""The exoskeleton on two force plates, measured as in D: simulated, with noise, filtered, and sampled at 50 Hz."""
+"""Exoskeleton on two force plates, as in [vanDerGaag2024]_: simulated, with noise, filtered, and sampled at 50 Hz."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged
 from inertid_ros.simulation.legged_robot import LeggedRobot
 
 RATE_HZ, SAMPLE_HZ = 500.0, 50.0
-EDGE_S = 0.3  # left out at both ends, where filters settle
+EDGE_S = 0.3  # left out at both ends, while filters settle
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()
 
 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:
-    """A legged robot's movements."""
+    """Simulate movements of a legged robot."""
     options = LeggedRobotOptions(seed=seed, movement=movement or MovementOptions())
     robot = LeggedRobot(legged_robot(name), options)
     steps = round(1 / (RATE_HZ * options.timestep_s))
@@ -60,12 +60,12 @@ def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> T
 
 
 def exact(model: RobotModel, truth: Truth, name: str) -> Samples:
-    """Samples without noise, and of the very accelerations."""
+    """Samples without noise, with exact accelerations."""
     return _samples(truth, (truth.q, truth.v, truth.a), _force(model, truth, truth.q[:, 7:]), name)
 
 
 def disturbed(truth: Truth, noise: BodySensorOptions, rng: np.random.Generator) -> Truth:
-    """What the sensors report of it: ``v`` holds the gyroscope's rates, ``a`` the base's linear acceleration.
+    """Sensor signals of the truth: ``v`` contains the gyroscope's rates, ``a`` the base's linear acceleration.
 
     The orientation is exact and the unit sits at the origin of the base ([vanDerGaag2024]_ sec. VI-B). Joints have
     encoders only.
@@ -89,8 +89,8 @@ def disturbed(truth: Truth, noise: BodySensorOptions, rng: np.random.Generator) 
 
 def filtered_as_published(model: RobotModel, sensors: Truth, cutoff: float) -> Samples:
     """Samples of [vanDerGaag2024]_ sec. III-E: joint positions and the gyroscope's rates pass zero-phase Butterworth
-    filters of second order before and after they are differentiated; 0 filters nothing. Forces and torques are taken as
-    they are."""
+    filters of second order before and after differentiation; a cutoff of 0 turns the filters off. Forces and torques
+    are not filtered."""
     period = 1 / RATE_HZ
 
     def smooth(values: Array) -> Array:
@@ -122,7 +122,7 @@ def filtered_as_ours(model: RobotModel, sensors: Truth) -> Samples:
 def _assembled(
     model: RobotModel, sensors: Truth, motion: tuple[Array, ...], name: str, tau: Array | None = None
 ) -> Samples:
-    """The base's own linear velocity does not matter to any force: it is taken for zero."""
+    """Samples with a linear base velocity of zero, because forces do not depend on it."""
     joints, rates, turning, a = motion
     q, v = np.hstack([sensors.q[:, :7], joints]), np.hstack([np.zeros_like(turning), turning, rates])
     return _samples(sensors, (q, v, a), _force(model, sensors, joints) if tau is None else tau, name)

@@ -1,6 +1,6 @@
 """Estimators and measures of [vanDerGaag2024]_ on the exoskeleton.
 
-Truncated least squares, rows and columns weighted, and ours.
+Truncated least squares with weighted rows and columns, and our fit.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Evaluation:
         return np.array([*map(rms, parts), 100 * relative.mean()])
 
     def _centroidal(self, parameters: Array) -> tuple[Array, Array]:
-        """Centre of mass in the world and momentum about it, linear then angular; any parameters have them."""
+        """Centre of mass in the world and momentum about it, linear then angular, for any parameters."""
         com = self._moments @ parameters / self.model.layout.bodies(parameters)[:, 0].sum()
         momentum = self._momenta @ parameters
         momentum[:, 3:] -= np.cross(com, momentum[:, :3])
@@ -62,7 +62,7 @@ def _centroidal_maps(model: RobotModel, samples: Samples) -> tuple[Array, Array]
 
 
 def _momentum_map(v: Array, w: Array) -> Array:
-    """``(6, 10)``: momentum of one body at its own origin, per parameter."""
+    """Momentum of one body at its own origin, per parameter ``(6, 10)``."""
     out = np.zeros((6, 10))
     out[:3, 0], out[:3, 1:4] = v, skew(w)
     out[3:, 1:4] = -skew(v)
@@ -79,14 +79,14 @@ def rms(errors: Array) -> float:
 
 @dataclass(frozen=True)
 class Method:
-    """One of [vanDerGaag2024]_ table I.
+    """A method of [vanDerGaag2024]_ table I.
 
     Attributes
     ----------
     rows : bool
-        Weighted by the residual's deviation of ordinary least squares ([vanDerGaag2024]_ eqs. 29-32).
+        Weight rows by the residual deviation of ordinary least squares ([vanDerGaag2024]_ eqs. 29-32).
     columns : bool
-        Scaled by the prior ([vanDerGaag2024]_ sec. III-C).
+        Scale columns by the prior ([vanDerGaag2024]_ sec. III-C).
     """
 
     rows: bool
@@ -102,7 +102,7 @@ METHODS = {
 
 
 def truncated(method: Method, data: Information, validation: Information, prior: Array) -> tuple[Array, int]:
-    """Parameters at the rank of the least validation error of generalized force, and that rank.
+    """Parameters at the rank with the smallest validation error of generalized force, and this rank.
 
     ([vanDerGaag2024]_ sec. IV-B.)
 
@@ -120,7 +120,7 @@ def truncated(method: Method, data: Information, validation: Information, prior:
 
 
 def _solutions(data: Information, weights: Array, scaling: Array, prior: Array) -> Array:
-    """``(m + 1, p)``: the prior, then with one singular value more each, as far as they are above rounding."""
+    """Prior, then solutions with one more singular value each, for all values above rounding ``(m + 1, p)``."""
     R, z = data.whitened(weights)
     left, singular, right = np.linalg.svd(R @ scaling)
     kept = int(np.sum(singular > 1e-10 * singular[0]))
@@ -129,7 +129,7 @@ def _solutions(data: Information, weights: Array, scaling: Array, prior: Array) 
 
 
 def ours(samples: Samples, model: RobotModel, prior: Array, options: IdentifyOptions) -> Array:
-    """The consistent fit from the same prior."""
+    """Consistent fit from the given prior."""
     given = replace(model, body_prior=model.layout.bodies(prior).copy())
     return identify(ForceEquations(given), [samples], options).parameters
 
@@ -138,10 +138,10 @@ Draw = Callable[[np.random.Generator, Array], Array]
 
 
 def relative(size: float) -> Draw:
-    """A prior whose every parameter is off by up to a share of its value."""
+    """Prior with an error of each parameter up to a share of its value."""
     return lambda rng, truth: truth * (1 + rng.uniform(-size, size, truth.shape))
 
 
 def absolute(size: float) -> Draw:
-    """A prior whose every parameter is off by up to so many of its SI units."""
+    """Prior with an error of each parameter up to a size in SI units."""
     return lambda rng, truth: truth + rng.uniform(-size, size, truth.shape)

@@ -1,7 +1,7 @@
-"""FIGAROH's optimal trajectory, in an interpreter that has it: ``figaroh_motion.py FOLDER SEED``; prints JSON last.
+"""FIGAROH's optimal trajectory, in an interpreter with FIGAROH: ``figaroh_motion.py FOLDER SEED``; prints JSON last.
 
-A cubic spline through five waypoints two seconds apart, the first given, the others variables of IPOPT with forward
-differences, as its own classes set it up, without collision pairs.
+A cubic spline through five waypoints two seconds apart. The first waypoint is given; IPOPT finds the remaining
+waypoints with forward differences. FIGAROH's classes set up the problem, without collision pairs.
 """
 
 import json
@@ -19,7 +19,7 @@ WAYPOINTS, RATE, SEGMENT = 5, 10, 2.0
 
 
 class Trajectory(BaseOptimalTrajectory):
-    """With options from here instead of a file."""
+    """FIGAROH's trajectory problem with options from this module instead of a file."""
 
     def __init__(self, robot: pin.RobotWrapper, joints: list[str]) -> None:
         self.robot, self.model, self.active_joints = robot, robot.model, joints
@@ -43,7 +43,7 @@ class Trajectory(BaseOptimalTrajectory):
 
 def main() -> None:
     folder, seed = Path(sys.argv[1]), int(sys.argv[2])
-    np.random.seed(seed)  # noqa: NPY002 - what it draws its waypoints from
+    np.random.seed(seed)  # noqa: NPY002 - FIGAROH draws its waypoints from it
     model = pin.buildModelFromUrdf(str(folder / "robot.urdf"))
     robot = pin.RobotWrapper(model, pin.GeometryModel(), pin.GeometryModel())
     robot.geom_model = robot.collision_model

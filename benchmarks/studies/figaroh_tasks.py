@@ -1,9 +1,9 @@
-"""FIGAROH on given samples, in an interpreter that has it; the last line printed is JSON.
+"""FIGAROH on given samples, in an interpreter with FIGAROH; the last line printed is JSON.
 
-``figaroh_tasks.py FOLDER FACTOR`` takes the shortest way through its public functions: regressor of all samples,
-decimation by the factor (1: none), problem, effort fit with a pseudo-inertia LMI per link (the estimator that its
-``select_stage: physical_fit`` selects). Its full workflow adds more to that, and decimates by ten by default, with the
-filter used here.
+``figaroh_tasks.py FOLDER FACTOR`` takes the shortest way through the public functions: regressor of all samples,
+decimation by the factor (1: none), problem, effort fit with a pseudo-inertia LMI per link (the estimator of FIGAROH's
+``select_stage: physical_fit``). The full workflow has additional steps, and decimates by ten by default, with the
+filter of this script.
 """
 
 import json
@@ -30,7 +30,7 @@ def decimated(values: np.ndarray, joints: int, factor: int) -> np.ndarray:
 
 
 def main() -> None:
-    import cvxopt  # noqa: F401 - their default solver, loaded on use: not to be counted as their time
+    import cvxopt  # noqa: F401 - their default solver, loaded on use: must not count as their time
     import picos  # noqa: F401
 
     folder, factor, imported = Path(sys.argv[1]), int(sys.argv[2]), resident_mb()
@@ -48,7 +48,7 @@ def main() -> None:
         **dict.fromkeys(("fv", "fs", "Ia", "off"), zeros),
     }
     prior = {**get_standard_parameters(model, config), **add_standard_additional_parameters(model, config)}
-    # Without its backend layer, which costs it a tenth of its speed.
+    # Without FIGAROH's backend layer, which costs a tenth of the speed.
     robot = SimpleNamespace(model=model, data=model.createData())
 
     start, wall = time.process_time(), time.perf_counter()

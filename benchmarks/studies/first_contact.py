@@ -1,7 +1,7 @@
-"""What a new user does with a robot: init, two motions, two simulated recordings, identify; and what each needed.
+"""Steps of a new user with a robot: init, two motions, two simulated recordings, identify; with options and messages.
 
-The commands are those of the command line, in processes of their own. The user has the published URDF; the robot that
-is simulated has other bodies, friction, rotors and offsets of its joints, and noise.
+All commands run on the command line, in separate processes. The user has the published URDF; the simulated robot has
+other bodies, friction, rotors and offsets of its joints, and noise.
 """
 
 import itertools
@@ -31,11 +31,11 @@ from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
-# The motion that is held out has only to be another one: the best of four random starts, not improved.
+# The held-out motion must only be different: the best of four random starts, not improved.
 HELD_OUT = ("--set=excitation.seed=1", "--set=excitation.starts=4", "--set=excitation.improved=0")
 MOTIONS = (("motion1", ()), ("motion2", HELD_OUT))
 LONGEST_S = 1800.0
-_STRENGTH, _WEAKEST, _FASTEST = 5.0, 0.1, 10.0  # of drives: times gravity, of the strongest joint, rad/s
+_STRENGTH, _WEAKEST, _FASTEST = 5.0, 0.1, 10.0  # drives: times gravity, share of the strongest joint, rad/s
 _FAULTS = ("Traceback", "unexpected ", "RuntimeWarning", "inertid: error")
 _GROUPS = {
     "arm": (
@@ -58,14 +58,14 @@ _GROUPS = {
     "two arms": ("baxter_description/urdf/baxter.urdf",),
 }  # fmt: skip
 ROBOTS = {Path(path).stem: (group, path) for group, paths in _GROUPS.items() for path in paths}
-# What a message of the robot named made its user add; everything else goes without.
+# Options that a message for the named robot made the user add; all other robots run without options.
 ADDED: dict[str, dict[str, tuple[str, ...]]] = {
-    # "the friction of its <dynamics>, 12 N m, takes all the effort that a motion may use ...; hold with"
+    # "the friction of its <dynamics>, 12 N m, uses up the effort limit of a motion ...; hold with"
     "allegro_right_hand": {
         "init": tuple(f"--lock={joint}=0.7" for joint in ("joint_3.0", "joint_15.0", "joint_7.0", "joint_11.0")),
     },
-    # "which the distance of 'r_shoulder_1' from 'r_upper_arm' keeps small (...); give the motion more room where it is
-    # safe (excitation.collision.clearance_m)"; the second motion needs the starts that are the default, too.
+    # "which the distance of 'r_shoulder_1' from 'r_upper_arm' keeps small (...); give the motion more room if it is
+    # safe (excitation.collision.clearance_m)"; the second motion also needs the default number of starts.
     "icub_reduced": {
         "excite": (
             "--set=excitation.collision.clearance_m=0.002", "--set=excitation.starts=48", "--set=excitation.improved=3",
@@ -76,12 +76,12 @@ ADDED: dict[str, dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One command as it ended.
+    """One command with its result.
 
     Attributes
     ----------
     name : str
-        Of the command and what it was for.
+        Command and purpose.
     status : int
         Exit status.
     seconds : float
@@ -97,13 +97,13 @@ class Command:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Lines that nobody should see."""
+        """Lines that a user must not see."""
         return tuple(line for line in self.told if any(fault in line for fault in _FAULTS))
 
 
 @dataclass
 class Visit:
-    """All that became of one robot; only plain values, so that a file can keep it."""
+    """Results of one robot, as plain values for a file."""
 
     robot: str
     group: str
@@ -120,7 +120,7 @@ class Visit:
 
 
 def visit(name: str, folder: Path) -> Visit:
-    """Go the whole way with one robot, or as far as it goes; files and messages are left in the folder."""
+    """Run all steps with one robot, until a step fails; files and messages stay in the folder."""
     group, path = ROBOTS[name]
     found, urdf = Visit(name, group), example_urdf(path)
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def visit(name: str, folder: Path) -> Visit:
 
 
 def inertid(folder: Path, name: str, arguments: Sequence[str]) -> Command:
-    """Run the command line in a folder; its outputs are kept beside."""
+    """Run the command line in a folder, and keep its outputs in this folder."""
     began = time.monotonic()
     done = subprocess.run(
         ["inertid", *arguments, "--force"], cwd=folder, capture_output=True, text=True, timeout=LONGEST_S
@@ -175,7 +175,7 @@ def inertid(folder: Path, name: str, arguments: Sequence[str]) -> Command:
 
 
 def balance(urdf: Path) -> None:
-    """Make inertias that no mass distribution has, and MuJoCo refuses, those of flat bodies; the truth is anybody's."""
+    """Replace inconsistent inertias, which MuJoCo refuses, by inertias of flat bodies; the truth is arbitrary."""
     tree = etree.parse(str(urdf))
     for tensor in tree.iterfind(".//inertial/inertia"):
         values = np.array([[float(tensor.get(f"i{min(a, b)}{max(a, b)}", "0")) for a in "xyz"] for b in "xyz"])
@@ -190,7 +190,7 @@ def balance(urdf: Path) -> None:
 
 
 def recorded(urdf: Path, folder: Path) -> Iterator[Contacts]:
-    """Look at each motion by MuJoCo, and record it with the simulated robot."""
+    """Check each motion with MuJoCo, and record it with the simulated robot."""
     config = load_configuration(folder / "robot.yaml", ExcitationConfiguration)
     options = config.robot
     given, truth = load_model(urdf, options), load_model(folder / "truth.urdf", options)
@@ -208,9 +208,9 @@ def recorded(urdf: Path, folder: Path) -> Iterator[Contacts]:
 
 
 def _simulated(truth: RobotModel, given: RobotModel, start: Array) -> SimulatedRobot:
-    """The robot as it is, whose own controller knows it as published.
+    """True robot with a controller that uses the published robot.
 
-    Friction and noise are in proportion to effort limits; a small robot with a limit of 1000 N m would be all friction.
+    Friction and noise scale with effort limits: for a small robot with a limit of 1000 N m, friction would dominate.
     """
     limits, robot, data = truth.limits, truth.pinocchio, truth.pinocchio.createData()
     lower, upper = np.clip(limits.lower, -np.pi, np.pi), np.clip(limits.upper, -np.pi, np.pi)

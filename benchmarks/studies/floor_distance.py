@@ -1,6 +1,6 @@
 """Distance of a moving robot from a floor, by Pinocchio's own model of its shapes and Coal, at 1 kHz.
 
-Nothing of the package's kinematics, shapes or distances is used.
+Independent of the package's kinematics, shapes and distances.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ class Closest:
 def closest_to_floor(
     urdf: Path, packages: Path, plan: Plan, locked: Mapping[str, float], floor: float
 ) -> dict[tuple[str, int], Closest]:
-    """Find how close every shape of a moving link comes to the floor; by the link, and the number of the shape.
+    """Smallest distance of every shape of a moving link from the floor, by link and number of the shape.
 
     Parameters
     ----------
     packages : Path
-        Folder of the packages that meshes are in.
+        Folder of the packages with meshes.
     locked : mapping of str to float
         Positions of joints that do not move [rad or m].
     floor : float

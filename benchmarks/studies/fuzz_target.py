@@ -1,7 +1,7 @@
 """Fuzz one reader: ``python -m studies.fuzz_target NAME SECONDS SEED FOLDER``; prints its figures as JSON.
 
-With ``atheris`` installed, branches of the package guide which inputs are kept and changed again; without it, changes
-of valid content alone are tried. Inputs that break a bound are written to the folder.
+With ``atheris`` installed, branches of the package decide about inputs to keep and change again; without it, only
+changes of valid content are tried. Inputs that break a bound are written to the folder.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ with atheris.instrument_imports(include=["inertid_ros"]) if atheris else context
 
 
 class Run:
-    """Tries inputs of one target until its time is up."""
+    """Try inputs of one target until its time is up."""
 
     def __init__(self, target: Target, seconds: float, folder: Path) -> None:
         self.target, self.folder = target, folder
@@ -45,7 +45,7 @@ class Run:
         self.tried += 1
         try:
             self.accepted += check(self.target.read, content)
-        except Exception as error:  # whatever a reader lets through is what is looked for
+        except Exception as error:  # the search is for any error that a reader lets through
             if not str(error).startswith("takes ") or self._takes_too_long(content):
                 self._keep(content, error)
         self.longest = max(self.longest, time.perf_counter() - before)
@@ -53,7 +53,7 @@ class Run:
             self.end()
 
     def _takes_too_long(self, content: bytes) -> bool:
-        """Whether an input that took too long does so again; a busy machine holds up any."""
+        """Whether an input takes too long a second time; a busy machine may delay any input."""
         try:
             check(self.target.read, content)
         except BrokenBoundError:
@@ -102,7 +102,7 @@ def main(name: str, seconds: str, seed: str, folder: str) -> None:
 
     def changed(content: bytes, _most: int, number: int) -> bytes:
         rng = random.Random(number)
-        if rng.random() < 0.4:  # inputs that took new branches are mostly refused, changes of valid ones less often
+        if rng.random() < 0.4:  # changes of valid inputs are refused less often than inputs with new branches
             content = rng.choice(target.seeds)
         return bytes(atheris.Mutate(content, MAX_BYTES)) if rng.random() < 0.2 else target.changed(content, rng)
 

@@ -1,4 +1,4 @@
-"""The humanoid of example-robot-data, with chosen joints free and all others held."""
+"""The humanoid of example-robot-data, with chosen joints free and all other joints held."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ def humanoid(free: Callable[[str], object], terms: tuple[str, ...] = ()) -> Robo
 
 
 def limits_of(model: RobotModel, acceleration: float = 10.0) -> MotionLimits:
-    """Its limits; accelerations, which a URDF does not limit, are the same for all joints."""
+    """Limits of a robot; the URDF has no acceleration limits, so all joints have one given limit."""
     given = model.limits
     lower, upper = (np.clip(bound, -np.pi, np.pi) for bound in (given.lower, given.upper))
     return MotionLimits(
@@ -38,7 +38,7 @@ def limits_of(model: RobotModel, acceleration: float = 10.0) -> MotionLimits:
 
 
 def _middle(text: str, joint: str) -> float:
-    """Zero, or the nearest that the joint's limits allow."""
+    """Position nearest to zero within the joint's limits."""
     block = text[text.index(f'<joint name="{joint}"') :]
     numbers = [re.search(rf'{key}="([^"]+)"', block[: block.index("</joint>")]) for key in ("lower", "upper")]
     low, high = (float(found.group(1)) if found else 0.0 for found in numbers)

@@ -1,6 +1,6 @@
 """Two arms of a humanoid on its feet.
 
-Motions one after the other, each planned with the information of the last ones ([Ayusawa2017]_ sec. IV).
+Motions one after the other, each planned with the information of earlier motions ([Ayusawa2017]_ sec. IV).
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import example_urdf
 
 SRDF = "talos_data/srdf/talos.srdf"
-GROUND, ROOM, SIDES = -1.08, 0.01, 16  # m; A keeps the centre of mass within 1 cm
+GROUND, ROOM, SIDES = -1.08, 0.01, 16  # m; [Ayusawa2017]_ keeps the centre of mass within 1 cm
 SECONDS, INSTANTS, CHECKED, STEP = 8.0, 40, 400, 0.2
 CLEARANCE = 0.01
 
 
 @dataclass(frozen=True)
 class Study:
-    """The robot, its constraints, and how its motions are evaluated."""
+    """The robot, its constraints, and the evaluation of its motions."""
 
     model: RobotModel
     limits: MotionLimits
@@ -74,15 +74,15 @@ class Study:
 
     @property
     def weights(self) -> Array:
-        """``(n,)`` of the torques: none, as in [Ayusawa2017]_."""
+        """Torque weights ``(n,)``: none, as in [Ayusawa2017]_."""
         return np.ones(self.model.joints)
 
     def known(self, plans: list[Plan]) -> EarlierInformation:
-        """Motions together: their regressors below each other ([Ayusawa2017]_ eq. 41)."""
+        """Information of several motions: their stacked regressors ([Ayusawa2017]_ eq. 41)."""
         return EarlierInformation(self.rows(plans), self.weights)
 
     def rows(self, plans: list[Plan]) -> Array:
-        """``(m, p)`` regressors at the instants of the criterion."""
+        """Regressors at the instants of the criterion ``(m, p)``."""
         measured = MeasurementRegressor(self.model, self.weights, np.zeros(0))
         every = np.arange(len(measured.columns))
         instants = (np.arange(INSTANTS) + 0.5) * STEP
@@ -91,12 +91,12 @@ class Study:
         return np.sqrt(STEP) * np.concatenate([np.zeros((0, len(every))), *rows])
 
     def problem(self, plans: list[Plan], seed: int = 0) -> PlanningProblem:
-        """Of the motion after others."""
+        """Planning problem of a motion after earlier motions."""
         options = attrs.evolve(self.options, seed=seed)
         return PlanningProblem(self.model, self.limits, self.start, options, self.known(plans))
 
     def optimised(self, plans: list[Plan], seed: int) -> Candidate:
-        """The next motion."""
+        """Plan the next motion."""
         problem = self.problem(plans, seed)
         shape = random_shapes(problem, problem.options)[0]
         return finish_plan(problem, improve_shape(problem, shape))
@@ -108,13 +108,13 @@ class Study:
         return [finish_plan(problem, problem.initial_shape(shape)).plan for shape in shapes]
 
     def condition(self, plans: list[Plan], columns: Array, scaled: bool = True) -> float:
-        """Condition number of the base regressors of motions below each other."""
+        """Condition number of the stacked base regressors of motions."""
         rows = self.rows(plans)[:, columns]
         values = np.linalg.svd(rows / np.linalg.norm(rows, axis=0) if scaled else rows, compute_uv=False)
         return float(values[0] / values[-1])
 
     def selected(self, pool: list[Plan], columns: Array) -> list[Plan]:
-        """The best of a pool, then the one that is best with it, and the one that is best with both."""
+        """The best motion of a pool, then the best motion together with it, then the best motion with both."""
         chosen: list[Plan] = []
         for _ in range(3):
             rest = [plan for plan in pool if all(plan is not other for other in chosen)]
@@ -123,7 +123,7 @@ class Study:
 
 
 def violations(study: Study, plan: Plan, rate: float = 1000.0) -> dict[str, float]:
-    """What Pinocchio and Coal, from the URDF, meshes and SRDF alone, see at a thousand instants per second."""
+    """Violations at 1 kHz, by Pinocchio and Coal from the URDF, meshes and SRDF alone."""
     file, options = str(example_urdf(TALOS)), study.options.collision
     robot = pin.buildModelFromUrdf(file, pin.JointModelFreeFlyer())
     geometry = pin.buildGeomFromUrdf(robot, file, pin.GeometryType.COLLISION, package_dirs=list(options.mesh_folders))

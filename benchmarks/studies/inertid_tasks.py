@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-import scipy.optimize  # noqa: F401  # which SciPy would load within the time, at its first use
+import scipy.optimize  # noqa: F401  # SciPy would otherwise load it during the measurement
 from studies import arm
 from studies.memory import peak_mb, resident_mb
 
@@ -30,7 +30,7 @@ LONG = 1_000_000
 
 
 def run_identify(robot: RobotModel, samples: Samples) -> dict:
-    """Everything, once: what a user waits for and what it takes in memory."""
+    """Run the whole identification once; measure time and memory."""
     start, busy = time.perf_counter(), time.process_time()
     estimate = identify(robot, [samples])
     seconds, cpu = time.perf_counter() - start, time.process_time() - busy
@@ -47,7 +47,7 @@ def run_identify(robot: RobotModel, samples: Samples) -> dict:
 
 
 def run_parts(robot: RobotModel, samples: Samples) -> dict:
-    """Processor seconds of each step on its own, medians, and of what there is to compare with."""
+    """Median processor time [s] of each separate step and of the reference operations."""
     copying, total = _copy(robot, samples)
     estimate = identify(robot, [samples])
     return {
@@ -65,9 +65,9 @@ def run_parts(robot: RobotModel, samples: Samples) -> dict:
 
 
 def run_stream(robot: RobotModel) -> dict:
-    """A million samples, made in parts, to parameters: resident memory along the way, and processor time.
+    """Fit a million samples, made in parts: resident memory during the run, and processor time.
 
-    The time is that of compression and of the fit, without that of making the samples.
+    The time includes compression and fit, but not the making of the samples.
     """
     resident, making, start = {}, 0.0, time.process_time()
 
@@ -98,7 +98,7 @@ def run_stream(robot: RobotModel) -> dict:
 
 
 def _copy(robot: RobotModel, samples: Samples) -> tuple[float, float]:
-    """Processor seconds to copy the whole regressor into memory that is there, and the sum of its absolute elements."""
+    """Processor time [s] to copy the whole regressor into allocated memory, and the sum of its absolute elements."""
     regressor = np.concatenate([part.transpose(1, 2, 0) for part in _dense(robot, samples)], axis=1)
     target = np.zeros_like(regressor)
     return _median(lambda: np.copyto(target, regressor)), float(np.abs(regressor).sum())
@@ -114,12 +114,12 @@ def _loop(robot: RobotModel, samples: Samples) -> Array:
 
 
 def _dense(robot: RobotModel, samples: Samples) -> tuple[Array, Array]:
-    """Every column of every row, as FIGAROH has them."""
+    """Every column of every row, as in FIGAROH."""
     return joint_torque_regressor(robot, samples.q, samples.v, samples.a), _drives(robot, samples)
 
 
 def _drives(robot: RobotModel, samples: Samples) -> Array:
-    """``(N, n, 4 n)`` columns of the drives; in memory the samples of one element are neighbours."""
+    """Columns of the drives ``(N, n, 4 n)``; the samples of one element are contiguous in memory."""
     terms, motion = len(robot.layout.drive_terms), DriveMotion.from_samples(robot.layout, samples)
     out = np.zeros((robot.joints, terms * robot.joints, len(samples)))
     for joint, columns in enumerate(drive_rows(robot.layout, motion)):
@@ -128,7 +128,7 @@ def _drives(robot: RobotModel, samples: Samples) -> Array:
 
 
 def _write(robot: RobotModel, samples: Samples) -> None:
-    """The columns that compression uses, batch after batch, into the same memory."""
+    """Write the columns for compression, batch after batch, into the same memory."""
     regressor = RigidBodyRegressor(robot.tree, np.zeros(3), regroup_to_parents(robot.tree).columns)
     out = np.zeros((robot.joints, regressor.width, BATCH))
     for part in _batches(samples):
@@ -137,7 +137,7 @@ def _write(robot: RobotModel, samples: Samples) -> None:
 
 
 def _reduce(robot: RobotModel, count: int) -> None:
-    """R factors of as many batches, of the shapes that compression has."""
+    """Compute R factors of ``count`` samples in batches, with the shapes of compression."""
     columns = regroup_to_parents(robot.tree).columns
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]

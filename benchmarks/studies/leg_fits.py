@@ -20,7 +20,7 @@ from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")
 REGULARIZERS = COMPARED_REGULARIZERS
-PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share ([Wensing2018]_ eq. 25)
+PRIOR_WEIGHT = 1e-6  # weight of the Euclidean prior of all constraint sets ([Wensing2018]_ eq. 25)
 
 
 def leg_coordinates(model: RobotModel) -> Coordinates:
@@ -32,14 +32,14 @@ def leg_coordinates(model: RobotModel) -> Coordinates:
 
 
 class ConstrainedFits:
-    """``1/n |A x - b|^2 + w |x - prior|^2`` over bodies and friction, under one set of constraints after another."""
+    """Minimize ``1/n |A x - b|^2 + w |x - prior|^2`` over bodies and friction, under different constraints."""
 
     def __init__(self, model: RobotModel, leg: dict[str, Any]) -> None:
         self.model, self.coordinates = model, leg_coordinates(model)
         self.inside = Constraints(inside=bounds(leg))
 
     def fit(self, A: Array, b: Array, constraints: str) -> Array:
-        """``(p,)`` parameters in SI units."""
+        """Parameters in SI units ``(p,)``."""
         layout, count = self.model.layout, len(b)
         prior_rows = np.sqrt(PRIOR_WEIGHT) * np.eye(layout.inertial_size, layout.size)
         rows = np.vstack([A / np.sqrt(count), prior_rows])
@@ -57,7 +57,7 @@ class ConstrainedFits:
         return self.coordinates.physical(solve(convex_program, self.coordinates.prior).x)
 
     def _semi_consistent(self, rows: Array, target: Array) -> Array:
-        """``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body ([Wensing2018]_ eq. 13), by CVXPY."""
+        """Fit with ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body ([Wensing2018]_ eq. 13), by CVXPY."""
         import cvxpy as cp
 
         x = cp.Variable(rows.shape[1])
@@ -67,13 +67,13 @@ class ConstrainedFits:
         bodies = len(self.model.layout.body_names)
         blocks = [sum(x[10 * b + k] * E for k, E in enumerate(basis)) >> 0 for b in range(bodies)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of inaccuracy beyond the sixth digit
+            warnings.simplefilter("ignore")  # inaccuracy beyond the sixth digit
             cp.Problem(cp.Minimize(cp.sum_squares(R @ x - z)), blocks).solve(solver=cp.CLARABEL)
         return np.asarray(x.value)
 
 
 class RegularizedFits:
-    """Bodies inside their ellipsoids, nearest to the prior in several distances ([Lee2019]_ eqs. 3.6.68-3.6.74)."""
+    """Bodies inside their ellipsoids, nearest to the prior by several distances ([Lee2019]_ eqs. 3.6.68-3.6.74)."""
 
     def __init__(self, model: RobotModel, leg: dict[str, Any], names: tuple[str, ...] = ()) -> None:
         self.model, self.inside, self.names = model, Constraints(inside=bounds(leg)), names or REGULARIZERS
@@ -87,13 +87,13 @@ class RegularizedFits:
         return coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
 
     def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
-        """Regularizer to parameters, all with the same squared residual ([Lee2019]_ eq. 3.5.52)."""
+        """Parameters by regularizer, all with the same squared residual ([Lee2019]_ eq. 3.5.52)."""
         equations, samples = MatrixEquations.from_matrix(A, b, self.model)
         fits = fits_at_equal_residual(equations, [samples], bound, self.names, self.inside)
         return {name: fit.parameters for name, fit in fits.items()}
 
 
 def _compressed(R: Array, z: Array) -> tuple[Array, Array]:
-    """Triangle of the equations with the residual that no parameters remove as a last row."""
+    """Triangle of the equations, with the smallest possible residual as the last row."""
     whole = np.linalg.qr(np.column_stack([R, z]), mode="r")
     return whole[:, :-1], whole[:, -1]

@@ -1,4 +1,4 @@
-"""Three studies on the leg: nested constraints, regularizers at equal residual, and the same on a base that moves."""
+"""Three studies on the leg: nested constraints, regularizers at equal residual, and regularizers on a moving base."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
-NOISE = 1.0  # N m, of each torque sample
+NOISE = 1.0  # N m, per torque sample
 PRIOR_SPREAD = 0.3  # standard deviation of the geodesic distance of a body to its prior
-GAMMA = NOISE**2 / PRIOR_SPREAD**2  # of the entropic regularizer that sets the residual for all others
-SECONDS = 10.0  # of motion to fit, and as much again to test
+GAMMA = NOISE**2 / PRIOR_SPREAD**2  # weight of the entropic regularizer; all regularizers get its residual
+SECONDS = 10.0  # motion to fit, and equally long motion to test
 EXACTNESS = 0.005  # N m, RMS residual of the fits without noise
 
 _TORQUE_FORCE_MOMENT = slice(6, 9), slice(0, 3), slice(3, 6)
@@ -25,7 +25,7 @@ Curves = dict[tuple[str, int], list[float]]  # (name, samples) to one error per 
 
 
 def dense_regressor(model: RobotModel, motion: Motion) -> Array:
-    """``(N, 3, p)`` of all parameters."""
+    """Regressor of all parameters ``(N, 3, p)``."""
     samples = motion.samples()
     out, start = np.zeros((len(samples), model.joints, model.layout.size)), 0
     columns = ForceEquations(model).columns
@@ -38,7 +38,7 @@ def dense_regressor(model: RobotModel, motion: Motion) -> Array:
 
 
 class Study:
-    """The leg, its motions and their regressors; repeats draw other true bodies, samples and noise."""
+    """The leg, its motions and their regressors; each repeat draws new true bodies, samples and noise."""
 
     def __init__(self, leg: dict[str, Any]) -> None:
         self.leg, self.model, self.bodies_only = leg, leg_model(leg), leg_model(leg, ())
@@ -49,7 +49,7 @@ class Study:
         self.friction = np.array(VISCOUS + COULOMB)
 
     def repeats(self, count: int) -> Iterator[tuple[np.random.Generator, Array]]:
-        """A generator and true parameters ``(66,)`` each."""
+        """Generator and true parameters ``(66,)`` of each repeat."""
         for seed in range(count):
             rng = np.random.default_rng(seed)
             yield rng, np.concatenate([true_bodies(self.leg, rng).ravel(), self.friction])
@@ -61,11 +61,11 @@ class Study:
         return A, A @ truth + NOISE * rng.normal(size=len(A))
 
     def error(self, difference: Array) -> float:
-        """RMS torque [N m] over the test motion and joints that a difference of parameters makes."""
+        """RMS torque [N m] over test motion and joints caused by a difference of parameters."""
         return float(np.sqrt(np.mean((self.test[..., : len(difference)] @ difference) ** 2)))
 
     def constraints(self, sizes: tuple[int, ...], repeats: int) -> Curves:
-        """Bodies and friction under nested constraints ([Wensing2018]_ sec. VI, fig. 6)."""
+        """Fit bodies and friction under nested constraints ([Wensing2018]_ sec. VI, fig. 6)."""
         fits, curves = ConstrainedFits(self.model, self.leg), defaultdict(list)
         for rng, truth in self.repeats(repeats):
             for size in sizes:
@@ -77,7 +77,7 @@ class Study:
     def regularizers(
         self, sizes: tuple[int, ...], repeats: int, gamma: float = GAMMA, names: tuple[str, ...] = ()
     ) -> tuple[Curves, dict[int, float]]:
-        """Bodies, friction known, in several distances at equal residual ([Lee2019]_ sec. 3.6.2.1, fig. 3.10).
+        """Fit bodies by several distances at equal residual, friction known ([Lee2019]_ sec. 3.6.2.1, fig. 3.10).
 
         Returns
         -------
@@ -98,11 +98,11 @@ class Study:
         return dict(curves), {size: float(np.mean(values)) for size, values in residuals.items()}
 
     def floating(self, repeats: int) -> dict[str, Array]:
-        """Fits without noise of a leg held by its base, tested in a gallop ([Lee2019]_ sec. 3.6.2.2, fig. 3.12).
+        """Fit a leg held by its base without noise, and test in a gallop ([Lee2019]_ sec. 3.6.2.2, fig. 3.12).
 
         Returns
         -------
-        Regularizer to RMS errors ``(repeats, 3)`` of joint torque, force and moment on the body [N m, N, N m].
+        RMS errors ``(repeats, 3)`` of joint torque, force and moment on the body [N m, N, N m], by regularizer.
         """
         motion, *base = gallop(1.2)
         every = slice(None, None, 4)

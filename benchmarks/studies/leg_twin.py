@@ -22,7 +22,7 @@ _UNCERTAINTY, _POINTS = 0.5, 10  # [Lee2019]_ sec. B.2, as for fig. 3.12
 
 
 def true_bodies(leg: dict[str, Any], rng: np.random.Generator) -> Array:
-    """``(6, 10)``: the prior with point masses added or removed in the bounding ellipsoids ([Lee2019]_ sec. B.2)."""
+    """Prior with point masses added or removed in the bounding ellipsoids ([Lee2019]_ sec. B.2), ``(6, 10)``."""
     prior = zip(bodies(leg, "prior"), bounds(leg).values(), strict=True)
     return np.array([_perturbed(pi, ellipsoid, rng) for pi, (ellipsoid,) in prior])
 
@@ -58,7 +58,7 @@ class Motion:
 
 
 def leg_swing(model: RobotModel, seconds: float) -> Motion:
-    """The foot on an ellipsoidal shell below the hip, at the published rates ([Wensing2018]_ sec. VI)."""
+    """Motion of the foot on an ellipsoidal shell below the hip, at the published rates ([Wensing2018]_ sec. VI)."""
     time = np.arange(0.0, seconds, 0.01)
     phi = -12.0 / 1.63 * np.cos(1.63 * time)  # integrals of 12 sin(1.63 t) and 3.4 sin(0.265 t)
     theta = -3.4 / 0.265 * np.cos(0.265 * time)
@@ -74,7 +74,7 @@ def leg_swing(model: RobotModel, seconds: float) -> Motion:
 
 
 def _inverse_kinematics(kinematics: pin.Model, q: Array, target: Array) -> Array:
-    """Joint positions that put the foot on a point, near others."""
+    """Joint positions near ``q`` that put the foot on the target."""
     data, shank = kinematics.createData(), kinematics.getJointId(JOINTS[-1])
     for _ in range(50):
         pin.computeJointJacobians(kinematics, data, q)
@@ -90,7 +90,7 @@ def _inverse_kinematics(kinematics: pin.Model, q: Array, target: Array) -> Array
 
 
 def gallop(seconds: float) -> tuple[Motion, Array, Array, Array]:
-    """A leg and the body that it carries in a gallop of 2.5 strides a second.
+    """Motion of the leg and its body in a gallop of 2.5 strides per second.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def _body_motion(time: Array, speed: float) -> tuple[Array, Array, Array]:
 
 
 class FloatingLeg:
-    """Regressor of the leg on a body that moves: what its bodies demand of base and joints."""
+    """Regressor of the leg on a moving body: wrench on the base and joint torques."""
 
     def __init__(self, model: RobotModel, urdf: str) -> None:
         kinematics = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
@@ -142,11 +142,11 @@ class FloatingLeg:
         self.gearing = np.block([[np.eye(6), np.zeros((6, 3))], [np.zeros((len(gearing), 6)), gearing]])
 
     def regressor(self, leg: Motion, pose: Array, twist: Array, acceleration: Array) -> Array:
-        """``(N, 9, 60)``: force and moment on the base in its frame, then joint torques."""
+        """Rows of force and moment on the base in its frame, then of joint torques ``(N, 9, 60)``."""
         data, gear = self.extended.createData(), self.gearing
         rows = []
         for q, v, a, x, dx, ddx in zip(leg.q, leg.v, leg.a, pose, twist, acceleration, strict=True):
             rates = gear @ np.concatenate([dx, v]), gear @ np.concatenate([ddx, a])
             whole = pin.computeJointTorqueRegressor(self.extended, data, np.append(x, gear[6:, 6:] @ q), *rates)
-            rows.append(gear.T @ whole[:, 10:])  # less the ten of the base itself
+            rows.append(gear.T @ whole[:, 10:])  # without the ten columns of the base
         return np.array(rows)

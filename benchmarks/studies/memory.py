@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def peak_mb() -> float:
-    """Most memory [MB] that was ever resident in this process, interpreter and libraries included."""
+    """Peak resident memory [MB] of this process, interpreter and libraries included."""
     return _status("VmHWM")
 
 

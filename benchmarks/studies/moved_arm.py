@@ -1,6 +1,6 @@
-"""A seven-joint arm that follows joint trajectories and publishes its states, at a rate of choice.
+"""A seven-joint arm that follows joint trajectories and publishes its states at a given rate.
 
-``python -m studies.moved_arm RATE``. A process of its own, without an executor, so that it keeps up with 1 kHz.
+``python -m studies.moved_arm RATE``. A separate process without an executor, so that it reaches 1 kHz.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from inertid_ros.simulation.example_robots import example_urdf
 
 
 def main(rate: float) -> None:
-    """Until the process is ended."""
+    """Run until the process is ended."""
     model = load_model(example_urdf(), MODEL)
     follower = Follower(START)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -42,7 +42,7 @@ def main(rate: float) -> None:
         if taken is not None:
             points = from_joint_trajectory(taken[0], names)
             start = to_nanoseconds(taken[0].header.stamp)
-            with contextlib.suppress(ExcitationError):  # what comes after its end changes nothing
+            with contextlib.suppress(ExcitationError):  # commands after its end are ignored
                 follower.follow(points, now, (start - offset_ns) * 1e-9 if start else now)
         position, velocity, _ = follower.desired(now)
         message.header.stamp = to_time(round(now * 1e9) + offset_ns)

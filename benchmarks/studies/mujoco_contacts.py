@@ -1,8 +1,8 @@
-"""How deep links of a robot enter one another and the floor along a plan, by MuJoCo's collision engine.
+"""Penetration of links of a robot and the floor along a plan, by MuJoCo's collision engine.
 
-The planner measures with Coal, so this is another engine; the tree of joints is that of MuJoCo's own URDF reader.
-MuJoCo measures convex bodies only: a mesh is its convex hull at first. Where hulls meet, the meshes of both links are
-cut into pieces, whose hulls together contain the surface and lie closer to it. What does not meet then never meets.
+The planner measures with Coal, so this is another engine; the tree of joints is from MuJoCo's own URDF reader.
+MuJoCo measures convex bodies only: a mesh is its convex hull at first. If hulls meet, the meshes of both links are cut
+into pieces; the hulls of the pieces contain the surface and are closer to it. Links whose hulls are apart never touch.
 """
 
 import itertools
@@ -24,29 +24,29 @@ from inertid_ros.robot.urdf.shapes import CollisionShape, read_shapes
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices
 
 STEP_S = 0.002
-CUTS = (0, 4, 8, 12)  # a mesh is up to two to the power of this many pieces
-SMALLEST = 0.01  # m; pieces of less are not cut
-THICKNESS = 1e-5  # m by which hulls are made larger on all sides, since flat ones have no volume
-RESOLUTION = 1e-4  # m; what overlaps by less touches
-MOSTLY, POSES = 0.5, 100  # share of so many random poses in which links whose shapes overlap by design touch
+CUTS = (0, 4, 8, 12)  # a mesh has up to two to the power of this number of pieces
+SMALLEST = 0.01  # m; smaller pieces are not cut
+THICKNESS = 1e-5  # m added to hulls on all sides, since flat hulls are without volume
+RESOLUTION = 1e-4  # m; a smaller overlap is a contact without penetration
+MOSTLY, POSES = 0.5, 100  # share, of this number of random poses, with contact of links that overlap by design
 FLOOR = "floor"
 Pair = frozenset[str]
 
 
 @dataclass(frozen=True)
 class Contacts:
-    """What MuJoCo found along a plan.
+    """Contacts along a plan, by MuJoCo.
 
     Attributes
     ----------
     links, floor : float
-        Deepest penetration of two links, and of a link and the floor [m]; zero where nothing touches.
+        Deepest penetration of two links, and of a link and the floor [m]; zero without contact.
     where : str
-        Which links that are, and when; empty where nothing touches.
+        Links and instants of these penetrations; empty without contact.
     by_design : tuple of str
-        Links that touch in most random poses, whose shapes overlap by design; they do not count.
+        Links that touch in most random poses, because their shapes overlap by design; they do not count.
     instants : int
-        How many were looked at.
+        Number of checked instants.
     """
 
     links: float
@@ -57,7 +57,7 @@ class Contacts:
 
 
 def contacts_of(model: RobotModel, plan: Plan, floor: float, folders: Sequence[str] = ()) -> Contacts:
-    """Look at a plan every :data:`STEP_S`; links of one joint may touch, as may what no joint moves.
+    """Check a plan every :data:`STEP_S`; links of one joint may touch, and so may links that joints do not move.
 
     Parameters
     ----------
@@ -90,17 +90,17 @@ def contacts_of(model: RobotModel, plan: Plan, floor: float, folders: Sequence[s
 
 
 def _shapes(model: RobotModel, folders: Sequence[str]) -> list[CollisionShape]:
-    """Shapes of all links, each placed in its own link; those that cannot be read the planner has told."""
+    """Shapes of all links, each placed in its own link; the planner reports unreadable shapes."""
     root = parsing.parse_description(model.urdf)
     frames = {str(link.get("name")): (-1, pin.SE3.Identity()) for link in root.findall("link")}
     usable, unreadable, unusable = read_shapes(root, frames, (folders, model.folder))
-    for problem in (*unusable.values(), *unreadable.values()):  # told by the planner, whose checks leave them out too
+    for problem in (*unusable.values(), *unreadable.values()):  # the planner also leaves them out
         print(f"left out: {problem}")
     return usable
 
 
 class _Scene:
-    """A compiled MuJoCo model with the shapes of links; with ``only`` given, those pairs alone are looked at."""
+    """A compiled MuJoCo model with the shapes of links; ``only`` limits the checks to some pairs."""
 
     def __init__(
         self, model: RobotModel, shapes: Iterable[CollisionShape], cuts: int, floor: float, only: Sequence[Pair] = ()
@@ -110,7 +110,7 @@ class _Scene:
         spec = self._mujoco.MjSpec.from_string(fix_joints(root, locked_joints(root, model.options.locked_joints)))
         spec.compiler.fusestatic, spec.compiler.balanceinertia, spec.compiler.boundmass = False, True, 1e-6
         spec.compiler.boundinertia, spec.memory = 1e-9, 2**28
-        for body in spec.bodies[1:]:  # contacts do not depend on them, and published ones may be impossible
+        for body in spec.bodies[1:]:  # contacts do not depend on inertias; published ones may be invalid
             body.mass, body.inertia, body.explicitinertial = 1.0, np.ones(3), True
             body.fullinertia = np.full(6, np.nan)
         wanted = frozenset(itertools.chain.from_iterable(only))
@@ -147,11 +147,11 @@ class _Scene:
                 spec.add_mesh(
                     name=name, uservert=points.ravel(), inertia=self._mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
                 )
-                # A mesh is turned into its principal axes by the compiler, and its geom along with it.
+                # The compiler turns a mesh, and its geom, into its principal axes.
                 body.add_geom(type=shapes.mjGEOM_MESH, meshname=name, **at)
 
     def depths(self, pose: Array) -> Mapping[Pair, float]:
-        """Depth [m] of each two links, or link and floor, that overlap in a pose ``(n,)``."""
+        """Depth [m] of each pair of links, or of link and floor, with overlap in a pose ``(n,)``."""
         model, data = self.model, self._data
         data.qpos[self._position] = pose
         self._mujoco.mj_kinematics(model, data)
@@ -166,7 +166,7 @@ class _Scene:
         return out
 
     def _joined(self, first: int, second: int) -> bool:
-        """Whether bodies are rigidly connected, or belong to links of one joint; MuJoCo leaves the floor's in."""
+        """Whether bodies are rigidly connected or linked by one joint; MuJoCo does not exclude pairs with the floor."""
         weld, parent = self.model.body_weldid, self.model.body_parentid
         a, b = weld[first], weld[second]
         if first == 0 or second == 0:
@@ -175,7 +175,7 @@ class _Scene:
 
 
 def _deepest(scene: _Scene, poses: Array, rows: Array) -> tuple[dict[Pair, tuple[float, int]], Array]:
-    """Depth [m] of each pair at its deepest and in which of the rows of poses that is, and the rows with any pair."""
+    """Largest depth [m] of each pair with its row of poses, and the rows with any pair."""
     out: dict[Pair, tuple[float, int]] = {}
     touched = []
     for row in rows.tolist():
@@ -199,13 +199,13 @@ def _by_design(scene: _Scene, plan: Plan, pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def _triangles(shape: CollisionShape) -> Array:
-    """``(K, 3, 3)`` corners of the triangles of a mesh [m]."""
+    """Corners of the triangles of a mesh [m], ``(K, 3, 3)``."""
     assert shape.surface is not None
     return np.asarray(shape.surface.vertices[shape.surface.triangles])
 
 
 def _hulls(triangles: Array, cuts: int) -> list[Array]:
-    """``(V, 3)`` corners of the hulls of the pieces of a mesh [m]."""
+    """Corners of the hulls of the pieces of a mesh [m], ``(V, 3)`` each."""
     points = triangles.reshape(-1, 3)
     size = np.ptp(points, axis=0)
     axis = int(np.argmax(size))
@@ -218,7 +218,7 @@ def _hulls(triangles: Array, cuts: int) -> list[Array]:
 
 
 def cut(triangles: Array, axis: int, at: float) -> tuple[Array, Array]:
-    """The parts of triangles ``(K, 3, 3)`` below and above the plane where coordinate ``axis`` is ``at``."""
+    """Cut triangles ``(K, 3, 3)`` into the parts below and above the plane with coordinate ``axis`` equal to ``at``."""
     height = triangles[:, :, axis] - at
     count = (height > 0).sum(axis=1)
     crossing = (count > 0) & (count < 3)

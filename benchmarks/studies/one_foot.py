@@ -17,12 +17,12 @@ from inertid_ros.simulation.legged_robot import solve_stance
 
 SECONDS, RATE_HZ, CHECK_HZ = 3.0, 300.0, 15.0
 CONTROL_POINTS, RANGE_RAD, SMALLER, TRIES = 4, 0.5, 0.93, 200
-FORCE_NOISE, MOMENT_NOISE = 0.5, 1.5  # N, N m, printed in C
+FORCE_NOISE, MOMENT_NOISE = 0.5, 1.5  # N, N m, as printed in [Lee2019]_
 
 
 @dataclass(frozen=True)
 class OneFoot:
-    """The robot, its model with the plate under the sole, and the place where it stands."""
+    """The robot, its model with the plate under the sole, and its position on the ground."""
 
     robot: LeggedRobotDescription
     model: RobotModel
@@ -37,7 +37,7 @@ class OneFoot:
         Raises
         ------
         RuntimeError
-            None was found.
+            A pose in balance was not found.
         """
         kinematics, limits = self.model.pinocchio, self.model.limits
         q = pin.neutral(kinematics)
@@ -51,13 +51,13 @@ class OneFoot:
             try:
                 found = solve_stance(kinematics, self.robot.soles, wanted)
             except ModelError:
-                continue  # no balance from here
+                continue  # balance is impossible from this pose
             if ((found[7:] >= limits.lower) & (found[7:] <= limits.upper)).all():
                 return found
-        raise RuntimeError("one foot: no pose in balance was found")
+        raise RuntimeError("one foot: found no pose in balance")
 
     def motion(self, rng: np.random.Generator) -> Samples:
-        """A B-spline through poses in balance, at rest at both ends, whose zero-moment point stays in the sole."""
+        """B-spline through poses in balance, at rest at both ends, with the zero-moment point inside the sole."""
         for attempt in range(TRIES):
             amplitude = RANGE_RAD * SMALLER**attempt
             points = np.array([self.pose(rng, amplitude)[7:] for _ in range(CONTROL_POINTS)])
@@ -66,10 +66,10 @@ class OneFoot:
             spline = make_interp_spline(times, points, k=5, bc_type=(still, still))
             if self._balanced(self._samples(spline, CHECK_HZ)):
                 return self._samples(spline, RATE_HZ)
-        raise RuntimeError("one foot: no motion in balance was found")
+        raise RuntimeError("one foot: found no motion in balance")
 
     def _samples(self, spline, rate: float) -> Samples:
-        """Joint motion, and that of the base by which the sole stays where it is."""
+        """Joint motion, and the base motion that keeps the sole in place."""
         time = np.arange(0, SECONDS, 1 / rate)
         joints, rates, accelerations = spline(time), spline(time, 1), spline(time, 2)
         kinematics, data = self.model.pinocchio, self.model.pinocchio.createData()
@@ -99,7 +99,7 @@ class OneFoot:
         return Samples(time, samples.q, samples.v, samples.a, tau, mask, mask[:, 0], measured=mask)
 
     def _balanced(self, samples: Samples) -> bool:
-        """Whether the sole is pressed to the ground and not about to tip."""
+        """Whether the sole stays pressed to the ground without tipping."""
         wrench = self.plate_wrench(samples.q, samples.tau)
         contact, turn = self.model.contacts[0], self.robot.plates[0].placement.rotation
         force = wrench[:, :3] @ turn.T
@@ -111,11 +111,11 @@ class OneFoot:
         return bool((pressed & inside).all())
 
     def plate_wrench(self, q: Array, tau: Array) -> Array:
-        """``(N, 6)`` in the plate's frame, from generalized force."""
+        """Wrench ``(N, 6)`` in the plate's frame, from generalized force."""
         return np.linalg.solve(contact_jacobians(self.model, q)[:, :6], tau[:, :6, None])[..., 0]
 
     def noisy(self, samples: Samples, rng: np.random.Generator) -> Samples:
-        """With the noise of the plate on the base rows."""
+        """Samples with the noise of the plate on the base rows."""
         noise = rng.normal(size=(len(samples), 6)) * np.repeat([FORCE_NOISE, MOMENT_NOISE], 3)
         tau = np.where(samples.mask, samples.tau, 0.0)
         tau[:, :6] += (contact_jacobians(self.model, samples.q)[:, :6] @ noise[..., None])[..., 0]

@@ -1,4 +1,4 @@
-"""Streams of a simulated Panda that was calibrated by the tool itself, in which something changes in motion."""
+"""Streams of a simulated and calibrated Panda that changes during motion."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,19 +41,19 @@ class Stream:
 
     @property
     def result(self) -> Result:
-        """Of the calibration."""
+        """Result of the calibration."""
         return self.arm.result
 
     @property
     def options(self) -> StreamOptions:
-        """Of the filter: cutoff and delay of the calibration."""
+        """Options of the filter: cutoff and delay of the calibration."""
         report = self.result.report
         return StreamOptions(
             PERIOD, report["provenance"]["cutoff_hz"], effort_delay_s=float(report["effort_delay_s"] or 0.0)
         )
 
     def blocks(self, recording: Recording) -> Iterator[Samples]:
-        """Blocks that come out of the filter as joint states come in."""
+        """Output blocks of the filter for the joint states of a recording."""
         causal = CausalFilter(self.result.model, self.options)
         for time_, *state in zip(recording.time, recording.position, recording.velocity, recording.effort, strict=True):
             block = causal.push(float(time_), *state)
@@ -61,7 +61,7 @@ class Stream:
                 yield block
 
     def robot(self) -> CalibratedRobot:
-        """The robot with the noise that the filter leaves of a motion of its calibration."""
+        """The robot with the filtered noise of a motion of its calibration."""
         result, report = self.result, self.result.report
         counts = np.array(report["effective_samples"], dtype=float)
         deviation = np.array(report["residual_deviation"], dtype=float)
@@ -72,7 +72,7 @@ class Stream:
         self, motion: int, seconds: float, friction: Array | float = 1.0,
         change: Callable[[SimulatedRobot], None] = lambda robot: None, at: float = np.inf,
     ) -> tuple[Recording, float]:  # fmt: skip
-        """Recording of a random motion, and the stamp of a change that is made ``at`` seconds of simulated time."""
+        """Recording of a random motion, and the stamp of a change ``at`` seconds of simulated time."""
         arm = SimulatedPanda(self.arm.seed, {}, seconds)
         options = SimulationOptions(seed=self.arm.seed)
         drives = SimulatedRobot(arm.true, options, start=START).drives
@@ -93,14 +93,14 @@ class Stream:
 
 
 def holding(model: RobotModel, box: MassComInertia) -> Callable[[SimulatedRobot], None]:
-    """Change by which the hand holds a box."""
+    """Change: the hand holds a box."""
     bodies = model.body_prior + load_bodies(model, {"box": box_load(box)}, "box")
     loaded = load_model(write_urdf(model, bodies), MODEL)
     return lambda robot: robot.become(loaded)
 
 
 def losing(model: RobotModel, share: float) -> Callable[[SimulatedRobot], None]:
-    """Change by which the last link loses a share of what it is, the same everywhere."""
+    """Change: the last link uniformly loses a share of its mass."""
     bodies = model.body_prior.copy()
     bodies[-1] *= 1 - share
     lighter = load_model(write_urdf(model, bodies), MODEL)
@@ -108,7 +108,7 @@ def losing(model: RobotModel, share: float) -> Callable[[SimulatedRobot], None]:
 
 
 def rubbing(joint: int, factor: float) -> Callable[[SimulatedRobot], None]:
-    """Change by which the friction of a joint is multiplied."""
+    """Change: the friction of a joint is multiplied."""
 
     def change(robot: SimulatedRobot) -> None:
         factors = np.where(np.arange(robot.robot.joints) == joint, factor, 1.0)
@@ -120,7 +120,7 @@ def rubbing(joint: int, factor: float) -> Callable[[SimulatedRobot], None]:
 
 @dataclass(frozen=True)
 class Detection:
-    """What was told of a change: seconds after it, the first and the settled change; ``early`` alarms before it."""
+    """Detection of a change: delay [s], first and settled reports; ``early`` counts alarms before the change."""
 
     delay: float
     first: Change | None
@@ -191,7 +191,7 @@ def online_run(stream: Stream, robot: CalibratedRobot, recording: Recording, for
 
 
 def _difference(online: OnlineIdentification, blocks: Sequence[Samples], parameters: Array) -> float:
-    """Relative difference from the batch result: all samples compressed at once, another solver, no start."""
+    """Relative difference from the batch result: all samples compressed at once, another solver, no start value."""
     information = compress(online.equations, blocks)
     coordinates, regularization = online.map_problem(information)
     R, z = coordinates.normalise(*information.whitened(online.weights))

@@ -1,4 +1,4 @@
-"""A simulated Panda that was calibrated by the tool itself, then holds boxes of random mass, size and place."""
+"""A simulated and calibrated Panda that holds boxes of random mass, size and place."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,9 +53,9 @@ class CalibratedPanda:
     Attributes
     ----------
     seed : int
-        Of all that is random in it.
+        Seed of all random draws.
     directory : str
-        Where the result is written.
+        Directory of the result.
     """
 
     seed: int
@@ -68,7 +68,7 @@ class CalibratedPanda:
 
     @cached_property
     def result(self) -> Result:
-        """Calibration by two motions of 20 s, one of them held out."""
+        """Calibration with two motions of 20 s, the second motion held out."""
         recordings = [self.arm.record(f"empty{motion}", motion) for motion in range(2)]
         configuration = Configuration(RobotOptions(locked_joints=MODEL.locked_joints))
         outcome = calibrate(self.arm.given, recordings[:1], recordings[1:], configuration)
@@ -109,7 +109,7 @@ class CalibratedPanda:
         return np.maximum(before * (1 + share * rng.standard_normal((2, len(START)))), 0.0)
 
     def payload(self, box: MassComInertia, draw: int, with_reference: bool = False) -> Payload:
-        """Estimate of what the arm holds, from five seconds, with or without a reference of the same session."""
+        """Payload estimate from five seconds, with or without a reference recording of the same session."""
         rng = np.random.default_rng([self.seed, draw, 1])
         friction = self.drifted(rng)
         reference = [self.record(None, draw + 5000, friction)] if with_reference else []

@@ -21,8 +21,8 @@ from inertid_ros.simulation.example_robots import example_urdf
 from .coverage_cases import bodies_from_prior
 
 RATE_HZ, SECONDS = 250.0, 20.0
-PRIOR_SPREAD = 0.3  # of the true bodies around those of the URDF
-NOISE, ROUNDED, WEAK = 0.02, 0.01, 1e-4  # of a channel's root mean square, of its range, of the other joints' torque
+PRIOR_SPREAD = 0.3  # spread of the true bodies around the URDF's bodies
+NOISE, ROUNDED, WEAK = 0.02, 0.01, 1e-4  # relative to a channel's RMS, to its range, to the other joints' torque
 FLOATING = ("a1", "anymal", "b1", "bolt", "go1", "go2", "g1", "hyq", "laikago", "solo", "talos_full", "quadruped")
 SENSOR = "root"  # name of the measured wrench
 _BASE = 6
@@ -35,7 +35,7 @@ def collection() -> Path:
 
 
 def published_robot(urdf: Path) -> RobotModel:
-    """The robot as a stranger would load it; those that walk float."""
+    """The robot as a new user loads it; walking robots float."""
     model = load_model(urdf)
     if not urdf.stem.startswith(FLOATING):
         return model
@@ -46,18 +46,18 @@ def published_robot(urdf: Path) -> RobotModel:
 
 @dataclass(frozen=True)
 class Trial:
-    """A simulated robot, what it really is, and recordings of two motions.
+    """A simulated robot, its true parameters, and recordings of two motions.
 
     Attributes
     ----------
     model : RobotModel
-        As its URDF says.
+        Model from the URDF.
     parameters : ndarray, shape (p,)
-        True ones.
+        True parameters.
     train, held_out : Recording
-        With the faults of the case.
+        Recordings with the faults of the case.
     exact : Samples
-        The held-out motion and its torque without any.
+        The held-out motion and its torque without faults.
     """
 
     model: RobotModel
@@ -72,7 +72,7 @@ def _as_it_is(effort: Array, rng: np.random.Generator) -> Array:
 
 
 def _coloured(effort: Array, rng: np.random.Generator) -> Array:
-    """Noise whose samples are correlated over a tenth of a second."""
+    """Add noise with samples correlated over a tenth of a second."""
     decay = np.exp(-10.0 / RATE_HZ)
     noise = scipy.signal.lfilter([np.sqrt(1 - decay**2)], [1, -decay], rng.normal(size=effort.shape), axis=0)
     return effort + NOISE * np.sqrt(np.mean(effort**2, axis=0)) * noise
@@ -92,7 +92,7 @@ CASES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 
 
 def trial(model: RobotModel, case: str, seed: int) -> Trial:
-    """A robot whose bodies differ from the URDF's, with no friction, in one of :data:`CASES`; each is drawn anew."""
+    """Draw a robot with bodies that differ from the URDF, without friction, in one of :data:`CASES`."""
     rng = np.random.default_rng([seed, *model.name.encode()])
     bodies = bodies_from_prior(model, rng, PRIOR_SPREAD)
     drives = np.zeros(model.layout.size - model.layout.inertial_size)
@@ -106,7 +106,7 @@ def trial(model: RobotModel, case: str, seed: int) -> Trial:
 
 
 def _with_weak_joint(model: RobotModel, parameters: Array, motion: Samples) -> tuple[RobotModel, Array]:
-    """The robot, and what it really is, with a last link so light that its joint's torque is 1e-4 of the others'."""
+    """Robot and true parameters with a light last link: its joint has 1e-4 of the torque of the other joints."""
     tau = ForceEquations(model).predict(parameters, motion)
     level = np.sqrt(np.mean(tau**2, axis=0))
     joint = model.joints - 1
@@ -125,7 +125,7 @@ def _scaled(bodies: Array, body: int, factor: float) -> Array:
 
 
 def _motion(model: RobotModel, rng: np.random.Generator) -> Samples:
-    """Sums of five sines per joint below 0.6 Hz, within its limits; a free base sways by some decimetres and tenths."""
+    """Sums of five sines per joint below 0.6 Hz, within its limits; a free base sways by some tenths of m and rad."""
     time = np.arange(0.0, SECONDS, 1 / RATE_HZ)
     lower, upper = model.limits.lower, model.limits.upper
     bounded = (upper > lower) & (upper - lower < 2 * np.pi)
@@ -157,7 +157,7 @@ def _base_motion(time: Array, rng: np.random.Generator) -> tuple[Array, Array, A
     (p, dp, ddp), (e, de, dde) = ([0.3 * part for part in _sines(time, 3, rng)] for _ in range(2))
     turned = scipy.spatial.transform.Rotation.from_euler("ZYX", e)
     to_base = turned.inv()
-    # Rates of the angles about z, y and x to the angular velocity in the frame of the base, and its derivative.
+    # Map from rates of the angles about z, y and x to the angular velocity in the base frame, and its derivative.
     (_, y, x), (_, dy, dx) = e.T, de.T
     sy, cy, sx, cx, zero = np.sin(y), np.cos(y), np.sin(x), np.cos(x), np.zeros_like(x)
     one = np.ones_like(x)
@@ -188,6 +188,6 @@ def _recording(model: RobotModel, motion: Samples, measured: Array) -> Recording
 
 
 def natural_sizes(trial: Trial) -> Array:
-    """``(p,)`` of bodies by the pullback metric at the URDF's, of drives by the torque of the held-out motion."""
+    """Natural sizes ``(p,)``: bodies by the pullback metric at the URDF, drives by the held-out torque."""
     model, information = trial.model, compress(trial.model, [trial.exact])
     return np.linalg.norm(prior_covariance_root(prior_coordinates(model, information), 1.0), axis=1)

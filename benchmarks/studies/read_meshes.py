@@ -1,4 +1,4 @@
-"""Read changed mesh files as the package does: ``python -m studies.read_meshes FOLDER``; prints counts as JSON."""
+"""Read changed mesh files like the package: ``python -m studies.read_meshes FOLDER``; prints counts as JSON."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from inertid_ros.robot.urdf.shapes import CollisionShape, corners, shape_capsule
 
 
 def main(folder: str) -> None:
-    """Read all files of a folder, and do with each that can be read what planning and identification do."""
+    """Read all files of a folder, and process readable files as in planning and identification."""
     files = sorted(Path(folder).iterdir())
     shapes = [CollisionShape(file.name, 0, np.eye(4), "mesh", mesh=file) for file in files]
     usable, problems = with_surfaces(shapes)

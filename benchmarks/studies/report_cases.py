@@ -1,4 +1,4 @@
-"""Results whose pages are looked at: two recorded arms, three simulated robots, and a recording spoilt on purpose."""
+"""Results for checks of report pages: two recorded arms, three simulated robots, and a recording spoilt on purpose."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,12 +23,12 @@ from inertid_ros.simulation.free_floating import RateNoise, float_freely, measur
 
 from .spoilt_recordings import SPOILT
 
-DRIFT, DRIFT_S = 1.5, 7.0  # of the gains of the bad recording, and its period [s]
+DRIFT, DRIFT_S = 1.5, 7.0  # gain drift of the bad recording, and its period [s]
 _WHEELS_TURN = re.compile('lower="[^"]*" upper="[^"]*"')
 
 
 def cases() -> Iterator[tuple[str, Callable[[], CalibrationOutcome]]]:
-    """Name of a case and what makes its result; those of recorded robots only where their data are."""
+    """Name of a case and function for its result; recorded robots only if their data are available."""
     folder = datasets()
     if folder is not None:
         for case in recorded_cases(folder):
@@ -45,7 +45,7 @@ def _panda() -> CalibrationOutcome:
 
 
 def _bad() -> CalibrationOutcome:
-    """The same arm: fitted to a bag with spikes, lost and held values, gaps, and torque sensors whose gains drift."""
+    """The Panda, fitted to a bag with spikes, lost and held values, gaps, and drifting gains of torque sensors."""
     case, rng = simulated_case("panda"), np.random.default_rng(0)
     bag = case.train[0]
     for name in ("spikes of effort", "NaN", "values held", "long gaps"):

@@ -25,8 +25,8 @@ LIMITS = np.array([2.6, 3.0, 10.0])  # rad, rad/s, rad/s^2
 NOISE, SAMPLES, ITERATIONS, DRAWS, STATES = 0.03, 50, 60, 20_000, 1000
 MASS, ARM = 4.0, 0.08165  # kg, m; [Lee2019]_ table 4.1
 PRIOR = from_mass_com_inertia(4.58, [0.02e-3, FOREARM + 1.94e-3, 0.0], 4.58 * 0.08607**2 * np.eye(3))
-PLANAR = np.array([0, 1, 2, 9])  # m, h_x, h_y, I_zz: all that a planar robot identifies
-# Angle [rad] and origin [m] of the body-fixed frames in that of joint 2; the third is at the payload's centre.
+PLANAR = np.array([0, 1, 2, 9])  # m, h_x, h_y, I_zz: identifiable parameters of a planar robot
+# Angle [rad] and origin [m] of the body-fixed frames in the frame of joint 2; the third is at the payload's centre.
 FRAMES = {1: (0.0, (0.0, 0.0)), 2: (np.pi / 4, (0.1, 0.15)), 3: (0.0, (0.0, FOREARM)), 4: (0.0, (-0.2, 0.1))}
 
 
@@ -52,14 +52,14 @@ def scara() -> RobotModel:
 
 
 class Study:
-    """Criteria of the payload's four parameters in four frames, and motions that are good by them."""
+    """Criteria of the payload's four parameters in four frames, and optimised motions."""
 
     def __init__(self) -> None:
         self.model = scara()
         self.rows = MeasurementRegressor(self.model, np.full(2, 1 / NOISE), np.zeros(0))
 
     def criterion(self, name: str, frame: int) -> Criterion:
-        """Condition number under a scaling worked out in one of the frames."""
+        """Condition number under a scaling computed in one of the frames."""
         change = np.array([_seen(unit, frame)[PLANAR] for unit in np.eye(10)[PLANAR]]).T
         prior = _seen(PRIOR, frame)
         L = np.linalg.cholesky(pseudo_inertia(prior))
@@ -69,11 +69,11 @@ class Study:
         return Criterion(self.rows, 10 + PLANAR, pick, scaling, OptimalityCriterion("condition"), np.zeros((0, 4)))
 
     def start(self, seed: int) -> Array:
-        """``(3, samples, 2)`` random positions, velocities and accelerations within the limits."""
+        """Random positions, velocities and accelerations within the limits ``(3, samples, 2)``."""
         return np.random.default_rng(seed).uniform(-1, 1, (3, SAMPLES, 2)) * LIMITS[:, None, None]
 
     def optimised(self, criterion: Criterion, start: Array) -> Array:
-        """The samples themselves are the variables, within their limits."""
+        """Optimise the samples themselves within their limits."""
         scale = LIMITS[:, None, None]
 
         def objective(flat: Array) -> tuple[float, Array]:
@@ -89,10 +89,10 @@ class Study:
         return np.asarray(result.x.reshape(start.shape) * scale, dtype=float)
 
     def errors(self, motion: Array) -> tuple[float, ...]:
-        """RMS errors that least squares makes.
+        """RMS errors of least squares.
 
-        Of mass [kg], centre of mass and arm of the inertia [mm] in frame 3; of all parameters in the prior's metric; of
-        acceleration [rad/s^2] at random states within the limits.
+        Errors are for mass [kg], centre of mass and arm of the inertia [mm] in frame 3, for all parameters in the
+        prior's metric, and for acceleration [rad/s^2] at random states within the limits.
         """
         return (*self._payload(motion), self._metric(motion), self._acceleration(motion))
 
@@ -122,7 +122,7 @@ class Study:
 
 
 def _seen(pi: Array, frame: int) -> Array:
-    """Parameters of a body, given in the frame of joint 2, seen from another frame."""
+    """Transform parameters of a body from the frame of joint 2 to another frame."""
     angle, origin = FRAMES[frame]
     cos, sin = np.cos(angle), np.sin(angle)
     turn = np.array([[cos, sin, 0], [-sin, cos, 0], [0, 0, 1]])

@@ -1,4 +1,4 @@
-"""The seven-joint arm of [Lee2019]_ sec. 4.6.2: E-optimal motions under criteria worked out in four bases."""
+"""The seven-joint arm of [Lee2019]_ sec. 4.6.2: E-optimal motions under criteria computed in four bases."""
 
 import numpy as np
 import scipy.optimize
@@ -18,10 +18,10 @@ from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
-HARMONICS, OMEGA, DURATION, RATE, NOISE = 5, 0.3 * np.pi, 10.0, 1000.0, 0.1  # of the source
-INSTANTS, ITERATIONS, STATES = 150, 30, 1000  # ours: instants that are looked at, steps, validation states
-ACCELERATION = 10.0  # rad/s^2, of validation states
-ARMS = {  # none of the robots at hand is an iiwa; the last link of an xArm7 is as light, that of a Panda is its hand
+HARMONICS, OMEGA, DURATION, RATE, NOISE = 5, 0.3 * np.pi, 10.0, 1000.0, 0.1  # values of the source
+INSTANTS, ITERATIONS, STATES = 150, 30, 1000  # ours: checked instants, steps, validation states
+ACCELERATION = 10.0  # rad/s^2, for validation states
+ARMS = {  # in place of the iiwa, which is not available; the last link is light (xArm7) or the hand (Panda)
     "xArm7": ("xarm_description/urdf/xarm7.urdf", {}),
     "Panda": (PANDA, {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02}),
 }
@@ -42,7 +42,7 @@ class Series:
 
 
 class Study:
-    """Criteria of the arm's base parameters in four bases, and motions that are good by them."""
+    """Criteria of the arm's base parameters in four bases, and optimised motions."""
 
     def __init__(self, arm: str, steps: int = ITERATIONS) -> None:
         file, held = ARMS[arm]
@@ -70,12 +70,12 @@ class Study:
         return len(self.columns)
 
     def criterion(self, name: str, base: int) -> Criterion:
-        """E-optimality under a scaling worked out in one of the bases."""
+        """E-optimality under a scaling computed in one of the bases."""
         optimality, no_rows = OptimalityCriterion("e"), np.zeros((0, self.count))
         return Criterion(self.rows, self.columns, self.base, self._scaling(name, base), optimality, no_rows)
 
     def start(self, seed: int) -> Array:
-        """``(2 harmonics, 7)`` coefficients of a random motion that touches the limits."""
+        """Coefficients of a random motion that touches the limits ``(2 harmonics, 7)``."""
         return self._sized(np.random.default_rng(seed).normal(size=(2 * HARMONICS, 7)))
 
     def optimised(self, criterion: Criterion, start: Array) -> Array:
@@ -122,7 +122,7 @@ class Study:
         return Scaling(np.asarray(scaling.root, dtype=float))
 
     def _validation(self, covariance_root: Array) -> tuple[Array, Array]:
-        """``(states, 7)`` expected squares of the errors of torque and of acceleration."""
+        """Expected squared errors of torque and of acceleration ``(states, 7)``."""
         rng = np.random.default_rng(1)
         q = rng.uniform(self.limits.lower, self.limits.upper, (STATES, 7))
         v, a = (rng.uniform(-1, 1, (STATES, 7)) * bound for bound in (self.limits.velocity, ACCELERATION))
@@ -131,7 +131,7 @@ class Study:
         return np.sum(torque**2, axis=2), expected_squares(self.model, q, torque)
 
     def _changes(self) -> dict[int, Array]:
-        """The first base from the singular vectors of a random regressor, the others random combinations of it."""
+        """First base from the singular vectors of a random regressor, further bases as random combinations of it."""
         rng = np.random.default_rng(5)
         q = rng.uniform(self.limits.lower, self.limits.upper, (400, 7))
         every = np.arange(len(self.rows.columns))
@@ -144,6 +144,6 @@ class Study:
         return np.asarray(shape * self._size_bounds.size(shape)[0], dtype=float)
 
     def _motion(self, parameters: Array) -> MotionSamples:
-        """Each of the instants stands for many measurements; the motion's products have no higher frequencies."""
+        """Samples at the instants; each represents many measurements, since the motion has no higher frequencies."""
         q, v, a = (rows @ parameters for rows in self._functions)
         return MotionSamples(self.rows.chain, q + self.middle, v, a, DURATION * RATE / INSTANTS)

@@ -1,4 +1,4 @@
-"""A simulated fleet on disk: robots of one model that differ a little, whose friction drifts, and three bad ones."""
+"""A simulated fleet on disk: slightly different robots of one model with drifting friction, and three bad robots."""
 
 import json
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS, SECONDS, RATE_HZ = 3, 8.0, 100.0
 BETWEEN_BODIES, BETWEEN_FRICTION = 0.02, 0.05  # standard deviations between robots, relative
-SCATTER = 0.01  # of friction between bags, relative
-DRIFT = 0.3  # of Coulomb friction, standard deviation per year, relative
+SCATTER = 0.01  # relative scatter of friction between bags
+DRIFT = 0.3  # relative drift of Coulomb friction, standard deviation per year
 DAYS_APART = 30.0
 VISCOUS, COULOMB, EFFORT_NOISE, POSITION_NOISE = 0.4, 0.5, 0.02, 1e-5
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
@@ -38,9 +38,9 @@ class SimulatedRobot:
     ----------
     serial : str
     parameters : ndarray, shape (p,)
-        On the first day.
+        Parameters on the first day.
     rates : ndarray, shape (n,)
-        Of the Coulomb friction of its joints [N m per year].
+        Rates of the Coulomb friction of its joints [N m per year].
     """
 
     serial: str
@@ -54,7 +54,7 @@ class SimulatedFleet:
     Parameters
     ----------
     folder : Path
-        Where recordings, URDF and catalogue are written.
+        Folder of recordings, URDF and catalogue.
     robots, bags : int
         Number of robots, and of bags of each.
     """
@@ -88,7 +88,7 @@ class SimulatedFleet:
         return self.folder / f"{serial}_{bag:02d}.npz"
 
     def date(self, bag: int) -> datetime:
-        """Of the bags of this number."""
+        """Date of the bags with a number."""
         return START + timedelta(days=DAYS_APART * bag)
 
     def write(self) -> Path:
@@ -101,7 +101,7 @@ class SimulatedFleet:
         return self.write_catalogue({robot.serial: self.bags for robot in self.robots})
 
     def write_catalogue(self, bags: dict[str, int]) -> Path:
-        """Write the catalogue with so many bags of each robot."""
+        """Write the catalogue with the given number of bags per robot."""
         content = {
             "robots": [{"serial": s, "model": "arm", "urdf": "robot.urdf"} for s in bags],
             "bags": [
@@ -115,7 +115,7 @@ class SimulatedFleet:
         return file
 
     def record(self, index: int, robot: SimulatedRobot, bag: int) -> Path:
-        """Write one recording, a motion of its own."""
+        """Write one recording with a separate motion."""
         rng = np.random.default_rng([index, bag])
         layout = self.model.layout
         parameters, years = robot.parameters.copy(), DAYS_APART * bag / 365.25

@@ -1,4 +1,4 @@
-"""A simulated Panda with a wrong URDF, loads and motions: what studies of sessions with loads have in common."""
+"""A simulated Panda with a wrong URDF, loads and motions, for studies of sessions with loads."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -30,14 +30,14 @@ ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the make
 
 @dataclass(frozen=True)
 class SimulatedPanda:
-    """One arm, its drives and the URDF that is given instead of its own.
+    """One arm, its drives and the given, wrong URDF.
 
     Attributes
     ----------
     seed : int
-        Of drives, noise and the wrong URDF.
+        Seed of drives, noise and the wrong URDF.
     loads : dict
-        Name to load, whose recordings are those with the load's name.
+        Loads by name; recordings with this name have the load.
     seconds : float
         Length of every motion.
     """
@@ -56,15 +56,15 @@ class SimulatedPanda:
 
     @cached_property
     def given(self) -> RobotModel:
-        """The URDF that is given, wrong by point masses."""
+        """The given URDF, wrong by point masses."""
         return load_model(write_urdf(self.true, perturb(self.true, np.random.default_rng(self.seed))), MODEL)
 
     def record(self, name: str, motion: int, friction: float = 1.0) -> Recording:
-        """Recording of a random motion, with the load whose name it begins with, and friction times a factor."""
+        """Recording of a random motion, with the load for its name, and with friction times a factor."""
         bodies = self.true.body_prior + load_bodies(self.true, self.loads, name)
         loaded = load_model(write_urdf(self.true, bodies), MODEL)
         options = SimulationOptions(seed=self.seed)
-        # Drives are those of the arm, whatever it holds.
+        # The drives do not depend on the load.
         drives = SimulatedRobot(self.true, options, start=START).drives
         drives = replace(drives, viscous=friction * drives.viscous, coulomb=friction * drives.coulomb)
         noise = attrs.evolve(options, seed=1000 * self.seed + motion)
@@ -86,5 +86,5 @@ class SimulatedPanda:
 
 
 def with_efforts(recording: Recording, efforts: Array) -> Recording:
-    """The same recording with other efforts ``(N, n)``."""
+    """Recording with other efforts ``(N, n)``."""
     return replace(recording, effort=efforts)

@@ -22,7 +22,7 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient, RateNoise, float_freely, measured
 
 RATE_HZ = 100.0
-HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of [Naveen2019]_ sec. 6.4
+HARMONICS, FREQUENCY = 2, np.pi / 20  # Fourier motions of [Naveen2019]_ sec. 6.4
 
 
 def as_measured(recording: Recording, model: RobotModel) -> Samples:
@@ -38,18 +38,18 @@ def as_measured(recording: Recording, model: RobotModel) -> Samples:
 
 
 def plain(model: RobotModel, recording: Recording) -> Array:
-    """The published estimate: least squares on all rows as measured, unweighted."""
+    """Published estimate: unweighted least squares on all measured rows."""
     equations = MomentumEquations(model)
     return least_squares(equations, [as_measured(recording, model)], ESTIMATORS["ols"]).parameters
 
 
 def filtered(model: RobotModel, recording: Recording) -> Array:
-    """Least squares on rates that went through a low-pass."""
+    """Least squares on low-passed rates."""
     return least_squares(MomentumEquations(model), [_prepared(model, recording)], ESTIMATORS["wls"]).parameters
 
 
 def consistent(model: RobotModel, recording: Recording) -> Array:
-    """Bodies that can exist, near the prior, from the same samples."""
+    """Physically consistent bodies near the prior, from low-passed rates."""
     options = IdentifyOptions(equations="momentum")
     return identify(MomentumEquations(model), [_prepared(model, recording)], options).parameters
 
@@ -67,7 +67,7 @@ def _prepared(model: RobotModel, recording: Recording) -> Samples:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one method over noise seeds.
+    """Errors of one method over noise seeds.
 
     Attributes
     ----------
@@ -83,20 +83,20 @@ class Errors:
 
     @property
     def median_run(self) -> int:
-        """The run whose median error is the median of all."""
+        """Index of the run with the median of all median errors."""
         medians = np.median(self.parameters, axis=1)
         return int(np.argsort(medians)[(len(medians) - 1) // 2])
 
 
 class Study:
-    """One robot, one motion, and predictions on others.
+    """One robot, one motion, and predictions on other motions.
 
     Parameters
     ----------
     guess : RobotModel
-        The robot with the prior. bodies: true parameters.
+        The robot with the prior; ``bodies`` are the true parameters.
     motion : IntervalMotion
-        Of joints and wheels. intervals: of it that are recorded, from the first, all if there are fewer.
+        Motion of joints and wheels; at most ``intervals`` intervals are recorded, from the first interval.
     gradient : GravityGradient or None
         Torque of an orbit, or none.
     """
@@ -113,11 +113,11 @@ class Study:
         self.truth = predict_floating(guess, bodies, *self.fourier)
 
     def recording(self, seed: int) -> Recording:
-        """With the noise of [Naveen2019]_ sec. 6.3."""
+        """Recording with the noise of [Naveen2019]_ sec. 6.3."""
         return measured(self.guess, self._motion, RateNoise(), np.random.default_rng(seed), f"seed {seed}")
 
     def errors(self, method: Callable[[RobotModel, Recording], Array], seeds: int) -> Errors:
-        """Over noise seeds."""
+        """Errors of a method over noise seeds."""
         parameters, twist, torque = [], [], []
         for seed in range(seeds):
             found = method(self.guess, self.recording(seed))

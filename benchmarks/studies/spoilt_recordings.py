@@ -1,4 +1,4 @@
-"""Recordings as bad networks, drivers and recorders leave them, from clean ones; magnitudes are drawn at random."""
+"""Recordings with faults of networks, drivers and recorders, made from clean recordings with random magnitudes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def position_spikes(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 
 
 def late_positions(recording: Recording, rng: Rng) -> tuple[Recording, str]:
-    """Single states of a driver that was held up, whose stamp is newer than what they hold."""
+    """Single states of a delayed driver, with stamps newer than the positions."""
     share, longest = rng.uniform(0.002, 0.01), rng.uniform(0.01, 0.04)
     late = recording.time - np.where(rng.random(len(recording)) < share, longest * rng.random(len(recording)), 0.0)
     position = _linear(recording.time, recording.position, late)
@@ -106,7 +106,7 @@ def published_again(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 
 
 def positions_held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
-    """Positions of a slower bus, beside efforts that are new in every state."""
+    """Positions of a slower bus, with new efforts in every state."""
     every = int(rng.integers(2, 5))
     rows = np.arange(len(recording)) // every * every
     again = replace(recording, position=recording.position[rows], velocity=None, acceleration=None)
@@ -114,14 +114,14 @@ def positions_held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 
 
 def arrival(recording: Recording, rng: Rng) -> tuple[Recording, str]:
-    """Stamps of a process that handles states late, in their order."""
+    """Stamps of a process that handles states late, but in order."""
     share = rng.uniform(0.5, 3.0)
     stamps = late_stamps(recording.time, share * _period(recording), rng)
     return replace(recording, time=stamps), f"{share:.1f} periods"
 
 
 def bursts(recording: Recording, rng: Rng) -> tuple[Recording, str]:
-    """Stamps of states that are handled several at a time."""
+    """Stamps of states that are handled in bursts."""
     size = int(rng.integers(2, 12))
     return replace(recording, time=burst_stamps(recording.time, size)), f"of {size}"
 
@@ -162,7 +162,7 @@ def _spiked(values: Array, share: float, size: float, rng: Rng) -> Array:
 
 
 def _linear(time: Array, values: Array, instants: Array) -> Array:
-    """Values ``(N, n)`` at other instants; held beyond the ends."""
+    """Values ``(N, n)`` at other instants, constant beyond the ends."""
     return np.stack([np.interp(instants, time, column) for column in values.T], axis=1)
 
 
@@ -179,7 +179,7 @@ def _rows(recording: Recording, rows: slice | NDArray[np.bool_]) -> Recording:
 
 
 def _resampled(recording: Recording, time: Array) -> Recording:
-    """The recording as if its samples had been taken at other instants."""
+    """Recording with samples at other instants."""
     order = np.sort(time)
     inside = order[(order >= recording.time[0]) & (order <= recording.time[-1])]
     position, effort = (scipy.interpolate.make_interp_spline(recording.time, values, k=k)(inside)

@@ -1,4 +1,4 @@
-"""A calibration whose nodes can be killed at any stage: robot, driver and nodes, each in a process of its own."""
+"""A calibration with nodes that can be killed at any stage: robot, driver and nodes, each in a separate process."""
 
 import os
 import signal
@@ -20,8 +20,8 @@ NODES = ("excitation", "recorder", "identifier", "calibrate", "driver")
 STAGES = (
     "waiting", "planning", "approaching", "moving", "stopping", "recording finished", "identifying", "publishing",
 )  # fmt: skip
-FASTER = {"approaching": 0.1, "moving": 0.5}  # than this is the robot when a node is killed [rad/s]
-HORIZON_S, BRAKE_S = 0.4, 0.6  # of a motion, and the longest brake along it
+FASTER = {"approaching": 0.1, "moving": 0.5}  # minimum speed of the robot when a node is killed [rad/s]
+HORIZON_S, BRAKE_S = 0.4, 0.6  # horizon of a motion, and its longest brake
 LEASE_S = 2.0
 EXCITATION = {
     **MANY_NODES,
@@ -35,16 +35,16 @@ EXCITATION = {
     "monitor.state_timeout_s": 0.8,
     "monitor.lease_timeout_s": LEASE_S,
 }
-WAIT_S = 7.0  # of a flow for nodes that are not there
-LONGEST_S = 120.0  # that a stage, the end of a flow, and a whole calibration may take
+WAIT_S = 7.0  # waiting time of a flow for missing nodes
+LONGEST_S = 120.0  # for a stage, the end of a flow, and a whole calibration
 
 
 class NotReachedError(Exception):
-    """The flow ended before the stage, as where a busy machine held the robot's states up; nobody was killed yet."""
+    """The flow ended before the stage, for example on a busy machine with late states; all nodes still run."""
 
 
 class Calibration:
-    """Robot and nodes; ``start`` and ``flow`` start what was killed or has ended again."""
+    """Robot and nodes; ``start`` and ``flow`` restart killed and ended processes."""
 
     def __init__(self, ros: RosClient, robot: FakeRobot) -> None:
         self.ros, self.robot = ros, robot
@@ -58,20 +58,20 @@ class Calibration:
             self.start(name)
 
     def renew(self) -> None:
-        """Begin another flow, of whose past nothing is known any more; the nodes stay."""
+        """Begin another flow without its history; the nodes keep running."""
         for messages in (self.excitation, self.recorder, self.identifier, self.parameters):
             messages.clear()
         self.robot.reset()
         self.start("calibrate")
 
     def new_files(self, pattern: str) -> list[Path]:
-        """What has been written since the last call."""
+        """Files that were written since the last call."""
         found = sorted(set(self.ros.folder.glob(pattern)) - self.files)
         self.files.update(found)
         return found
 
     def start(self, name: str) -> None:
-        """A node, as at first."""
+        """Start a node as at the beginning."""
         folder = self.ros.folder
         own: dict[str, dict[str, object]] = {
             "excitation": {**EXCITATION},
@@ -84,7 +84,7 @@ class Calibration:
 
     @property
     def flow_ended(self) -> bool:
-        """Whether the flow has."""
+        """Whether the flow has ended."""
         return self.nodes["calibrate"].process.poll() is not None
 
     def reached(self, stage: str) -> bool:
@@ -121,7 +121,7 @@ class Calibration:
             raise NotReachedError(f"the flow ended before {stage}: {self.said(0)}")
 
     def said(self, begin: int) -> list[str]:
-        """Errors of the flow, and of the excitation node since a status of it."""
+        """Errors of the flow, or else of the excitation node since its status number ``begin``."""
         lines = errors(self.nodes["calibrate"].log())
         if not lines:
             latched = (ExcitationStatus.LATCHED, ExcitationStatus.STOPPING)
@@ -136,7 +136,7 @@ def errors(log: str) -> list[str]:
 
 @contextmanager
 def calibration(folder: Path) -> Iterator[Calibration]:
-    """All nodes and the robot, in a domain of their own."""
+    """All nodes and the robot, in a separate domain."""
     with claim_domain() as domain:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
         with FakeRobot(remaps=ROBOT_SIDE) as robot, ros_client_in(folder) as ros:

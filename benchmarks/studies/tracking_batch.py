@@ -1,7 +1,7 @@
-"""Many adaptive arms at once: the same law and the same physics for every row of an array.
+"""Many adaptive arms in parallel: same law and same physics for every row of an array.
 
-Every arm is one :class:`.AdaptiveController` (passivity-based, without drives or limits of effort); ``check_batch``
-compares a few of them with it, step by step.
+Every arm behaves like an :class:`.AdaptiveController` (passivity-based, without drives or limits of effort);
+``check_batch`` compares a few arms with this class, step by step.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ class Batch:
     ----------
     model : RobotModel
     tree : pinocchio.Model
-        With the true bodies.
+        Tree with the true bodies.
     first : ndarray, shape (N, nb, 10)
         First estimates.
     options : AdaptationOptions
-        Of all of them.
+        Options of all arms.
     start : ndarray, shape (n,)
         Position at rest.
     """
@@ -50,14 +50,14 @@ class Batch:
 
 
 def track(batch: Batch, reference: Callable[[float], Reference], steps: int, dt: float) -> tuple[Array, Array]:
-    """Follow a reference; physics by one step of the articulated body algorithm each.
+    """Follow a reference, with one step of the articulated body algorithm per control step.
 
     Returns
     -------
     squares : ndarray, shape (steps, N)
-        Mean over the joints of the squared errors of position [rad^2]; infinite once tracking was lost.
+        Mean over the joints of the squared errors of position [rad^2]; infinite after tracking was lost.
     consistent : ndarray of bool, shape (N,)
-        Whether all estimates were physically consistent, looked at every tenth step.
+        Whether all estimates were physically consistent, checked every tenth step.
     """
     count, bodies_each = batch.first.shape[:2]
     gain, speed = batch.options.bandwidth, batch.options.speed
@@ -97,7 +97,7 @@ def slotine_li_regressors(model: RobotModel, q: Array, velocity: Array, a: Array
 
 
 def check_batch(batch: Batch, reference: Callable[[float], Reference], arms: Sequence[int], dt: float) -> float:
-    """Largest difference of squared errors [rad^2] between arms of a batch and controllers of their own, 300 steps."""
+    """Largest difference of squared errors [rad^2] between arms of a batch and separate controllers, 300 steps."""
     steps, worst = 300, 0.0
     squares, _ = track(batch, reference, steps, dt)
     data = batch.tree.createData()

@@ -1,6 +1,6 @@
-"""A page of the API reference for every package, with all its modules, written before Sphinx reads its sources.
+"""API reference with one page per package and all its modules, written before Sphinx reads its sources.
 
-A page per module would be three hundred pages to write and as many to look through.
+One page per module would make three hundred pages.
 """
 
 import ast
@@ -13,7 +13,7 @@ import inertid_ros
 
 PACKAGE = Path(inertid_ros.__file__).parent
 GENERATED = {"action", "msg"}  # by rosidl
-# Annotations as the code writes them, and a default that is no expression.
+# Short annotations as in the code, and dots for default factories.
 SIGNATURE = {r"~numpy\.ndarray\[[^()]*?~numpy\.float64\]\]": "Array", r"<factory>": "..."}
 
 
@@ -44,7 +44,7 @@ def page(folder: Path, name: str) -> str:
 
 
 def write(folder: Path, name: str, target: Path) -> set[Path]:
-    """Write the pages of a package and all in it, where they have changed; returns their files."""
+    """Write the changed pages of a package and its inner packages; return their files."""
     file, text = target / f"{name}.rst", page(folder, name)
     if not file.exists() or file.read_text(encoding="utf-8") != text:
         file.write_text(text, encoding="utf-8")

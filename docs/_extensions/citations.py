@@ -1,4 +1,4 @@
-"""``[Key]_`` in docstrings and Markdown cites the work of that key in references.bib, and its label is the key."""
+"""``[Key]_`` in docstrings and Markdown cites the work with this key in references.bib; the label is the key."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ CITATION = re.compile(r"\[([A-Za-z]+\d{4}[a-z]?)\]_(?!\w)")
 
 
 class KeyLabels(BaseLabelStyle):
-    """Labels of a bibliography that are the keys."""
+    """Use keys as labels of a bibliography."""
 
     def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
         for entry in sorted_entries:
@@ -21,7 +21,7 @@ class KeyLabels(BaseLabelStyle):
 
 
 class KeyStyle(Style):
-    """The plain style with keys for numbers."""
+    """The plain style with keys in place of numbers."""
 
     default_label_style = KeyLabels
 

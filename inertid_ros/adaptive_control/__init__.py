@@ -1,1 +1,1 @@
-"""Torque control of an arm with parameters that adapt. No ROS, no clock: times are given by the caller."""
+"""Torque control of an arm with adapting parameters, without ROS and without a clock: the caller gives all times."""

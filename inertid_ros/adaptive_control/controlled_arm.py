@@ -1,4 +1,4 @@
-"""An arm under adaptive control: the effort that is commanded at every tick, also after a fault.
+"""An arm under adaptive control: commanded effort at every tick, also after a fault.
 
 While joint states arrive, torque control never ends: after a fault, and without a reference, it holds the arm.
 """
@@ -26,10 +26,10 @@ from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives,
 from .reference import ReferenceMotion, way_along
 
 _MAX_ADAPTATION_STEP_S = 0.01
-_TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback comes from states before they went wrong
-_STUCK_STATES = 4  # identical in every digit of position, velocity and effort while a joint is to move
-_VELOCITY_NOISE = 0.02  # rad/s or m/s; of an arm at rest, and by which a measured velocity may exceed its limit
-_MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference stops where it is, not along the path
+_TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback is not affected by a fault of the states
+_STUCK_STATES = 4  # identical in every digit of position, velocity and effort while the reference moves
+_VELOCITY_NOISE = 0.02  # rad/s or m/s; of an arm at rest; a measured velocity may exceed its limit by this
+_MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference stops at its position, not along the path
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
     Raises
     ------
     InertidError
-        The directory holds no result, one that was rejected, or one of another robot.
+        The directory holds no result, a rejected result, or a result of another robot.
     """
     if not result_directory:
         return FirstEstimate(model, model.consistent_body_prior)
@@ -55,7 +55,7 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
     if result.rejected:
         raise ResultError(f"{result_directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.model.hash != model.hash or result.model.joint_names != model.joint_names:
-        raise ModelError(f"{result_directory}: is of another robot, or has other joints locked; give that of this one")
+        raise ModelError(f"{result_directory}: is of another robot, or has other locked joints; give this arm's result")
     bodies = result.model.layout.bodies(result.parameters)
     return FirstEstimate(result.model, bodies, CalibratedDrives(result.model, result.parameters))
 
@@ -72,14 +72,14 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
     for link in options.adapted_links:
         if link not in model.link_names:
             raise ModelError(
-                f"control.adapted_links names '{link}', which is no moving link; there are"
+                f"control.adapted_links names '{link}', which is not a moving link; moving links:"
                 f" {', '.join(model.link_names)}"
             )
     limit = np.array(model.limits.effort)
     limited = np.isfinite(limit) & (limit > 0)
     if not limited.all():
         joint = model.joint_names[int(np.argmin(limited))]
-        raise ModelError(f"URDF joint '{joint}': has no effort limit, by which torque must be limited; add one")
+        raise ModelError(f"URDF joint '{joint}': has no effort limit, which torque control needs; add it")
     adaptation = AdaptationOptions(
         bandwidth=options.bandwidth,
         speed=options.speed,
@@ -102,21 +102,21 @@ class EffortWatch:
         self._since = np.full(len(self._names), np.inf)
 
     def saturate(self, now: float, saturated: NDArray[np.bool_]) -> None:
-        """Record which joints ``(n,)`` needed more than their limit at ``now``."""
+        """Record the joints ``(n,)`` that need more than their limit at ``now``."""
         self._since = np.where(saturated, np.minimum(self._since, now), np.inf)
 
     def check(self, now: float, velocity: Array) -> str:
-        """Reason to stop at ``now`` with a measured velocity ``(n,)``; empty for none."""
+        """Return the reason to stop at ``now`` with a measured velocity ``(n,)``; empty if all is well."""
         speed = np.abs(velocity) - self._velocity - _VELOCITY_NOISE
         joint = int(np.argmax(speed))
         if speed[joint] > 0:
             return (
                 f"joint '{self._names[joint]}' moves at {abs(velocity[joint]):.3g} rad/s or m/s, its limit is"
-                f" {self._velocity[joint]:.4g}; look for what moves it"
+                f" {self._velocity[joint]:.4g}; find the cause of this motion"
             )
         duration = now - self._since
         joint = int(np.argmax(duration))
-        return f"the arm cannot follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
+        return f"the arm could not follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
 
     def explained(self, problem: str) -> str:
         """Extend a problem by the joint that is at its effort limit, if any."""
@@ -124,13 +124,13 @@ class EffortWatch:
         if not problem or np.isinf(self._since[joint]):
             return problem
         return (
-            f"{problem}; joint '{self._names[joint]}' is at its effort limit {self._effort[joint]:.4g} N m or N: what"
-            " the arm holds is heavier than it can hold there, or it is blocked; take it off"
+            f"{problem}; joint '{self._names[joint]}' is at its effort limit {self._effort[joint]:.4g} N m or N: the"
+            " payload is too heavy for this pose, or the arm is blocked; remove the payload or the obstacle"
         )
 
 
 class TorqueTransition:
-    """Blend from the torque that was delivered before into that of the controller, within ``duration`` seconds."""
+    """Blend from the previously delivered torque to the controller's torque within ``duration`` seconds."""
 
     def __init__(self, duration: float) -> None:
         self._duration, self._begin = duration, -np.inf
@@ -159,11 +159,11 @@ class Stage(Enum):
 
 
 class ControlledArm:
-    """Reference, watch and torque of an arm. All times are of the steady clock [s].
+    """Reference, watch and torque of an arm. All times are on the steady clock [s].
 
-    Control begins where the arm stands, with the torque measured there. While states are missing or unusable, the arm
-    brakes as if it were at its reference, by the model's torque plus the last feedback; then nothing is commanded. When
-    states are back, the arm comes to rest from where it is then.
+    Control begins at the arm's present position, with the measured torque. While states are missing or unusable, the
+    arm brakes as if it were at its reference, by the model's torque plus the last feedback; then commands end. When
+    states are back, the arm comes to rest from its position at that time.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class ControlledArm:
     Attributes
     ----------
     fault : reason of a stop by a fault, until :meth:`resume`; else empty.
-    accepts : whether trajectories are accepted and parameters adapt.
+    accepts : True if trajectories are accepted and parameters adapt.
     largest_error : largest distance from the reference since the last trajectory was accepted [rad or m].
 
     Raises
@@ -221,7 +221,7 @@ class ControlledArm:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the reference is at rest."""
+        """True if the reference is at rest."""
         return self._reference.at_rest(self._ticked)
 
     @property
@@ -242,12 +242,12 @@ class ControlledArm:
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
 
     def follow(self, sent: PiecewiseQuintic, now: float) -> None:
-        """Follow the points of a trajectory from now on, in place of the one before.
+        """Follow the points of a trajectory from now on, in place of the previous trajectory.
 
         Raises
         ------
         ExcitationError
-            It is not accepted now, or breaks a limit; see :func:`.way_along`. The one before continues.
+            It is not accepted now, or breaks a limit; see :func:`.way_along`. The previous trajectory continues.
         """
         if not self.accepts:
             raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
@@ -258,13 +258,13 @@ class ControlledArm:
     def tick(self, now: float) -> Array | None:
         """Check the states and return the effort ``(n,)`` to command [N m or N].
 
-        None once the arm has braked without usable states: torque without feedback holds nothing, so the driver takes
-        over, as when this process dies.
+        None once the arm has braked without usable states: torque without feedback cannot hold the arm, so the driver
+        takes over, as after the end of this process.
         """
         step, self._ticked = now - self._ticked, now
         if step > self._options.longest_pause_s:
             self._reference.delay(step)
-            self.stop(now, f"the controller was held up for {step:.3f} s")
+            self.stop(now, f"the controller was delayed by {step:.3f} s")
             self._elsewhere = True
         sees = self._sees(now)
         if self.accepts:
@@ -291,11 +291,11 @@ class ControlledArm:
             self._reference.brake()
 
     def resume(self, now: float) -> str:
-        """Accept trajectories again, and adapt; return why not, or an empty text."""
+        """Accept trajectories again, and adapt; return the reason for a refusal, or an empty text."""
         if not self.accepts and not self.at_rest:
             return "the arm is still coming to rest; try again"
         if not self._sees(now):
-            return "no joint states tell where the arm is; check the robot's driver"
+            return "the arm's position is unknown without fresh joint states; check the robot's driver"
         if not self.accepts:
             self._reference.rest_from(self._asked.position, np.zeros_like(self._asked.position), now)
         self.fault, self.accepts = "", True
@@ -331,7 +331,7 @@ class ControlledArm:
         return self.controller.step(asked.position, asked.velocity, asked, 0.0, adapt=False)
 
     def _begin_here(self, now: float) -> None:
-        """Come to rest from where the arm is, starting with the measured torque."""
+        """Come to rest from the arm's position, starting with the measured torque."""
         position, velocity = self._position(now), self._state.velocity
         still = np.abs(velocity).max() < _VELOCITY_NOISE
         self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
@@ -342,12 +342,12 @@ class ControlledArm:
         return np.asarray(self._state.position + max(now - self._state.time, 0.0) * self._state.velocity)
 
     def _sees(self, now: float) -> bool:
-        """Whether states are fresh and not stuck."""
+        """Return True if states are fresh and not stuck."""
         fresh = now - self._seen <= self.monitor.options.state_timeout_s
         moves = np.abs(self._state.velocity).max() > _VELOCITY_NOISE or self.monitor.is_frozen(self._asked.position)
         stuck = self._repeats >= _STUCK_STATES and moves
         return fresh and not stuck
 
     def _commanded(self, time: float) -> Array:
-        """Reference position ``(n,)`` at a time near that of the last tick."""
+        """Return the reference position ``(n,)`` at a time near the last tick."""
         return np.asarray(self._asked.position + (time - self._ticked) * self._asked.velocity)

@@ -2,8 +2,8 @@
 
 Torque from the error of tracking is passivity-based ([Lee2019]_ eqs. 5.2.10-15, and remark 5.1 for the gains
 ``K = lambda M``, ``Lambda = lambda 1``) or computed torque ([Lee2019]_ eqs. 5.2.4-9), both with the geometric law of
-adaptation ([Lee2019]_ eq. 5.4.51). A controller gives the covector ``b`` of [Lee2019]_ eq. 5.4.46, by which the
-tracking part of its Lyapunov function changes with the error of the parameters; the law descends along it.
+adaptation ([Lee2019]_ eq. 5.4.51). A controller gives the covector ``b`` of [Lee2019]_ eq. 5.4.46: the change of the
+tracking part of its Lyapunov function with the error of the parameters. The law descends along ``b``.
 """
 
 from abc import ABC, abstractmethod
@@ -23,12 +23,12 @@ from inertid_ros.robot.model import RobotModel
 
 from . import inertial_manifold as manifold
 
-_MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
+_MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction with a smaller transition would chatter while a robot holds still
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Wanted position, velocity and acceleration ``(n,)`` [rad or m, per s, per s^2]."""
+    """Desired position, velocity and acceleration ``(n,)`` [rad or m, per s, per s^2]."""
 
     position: Array
     velocity: Array
@@ -58,7 +58,7 @@ class CalibratedDrives:
     Raises
     ------
     IdentificationError
-        The robot has rotors that are bodies of their own.
+        The robot has rotors that are separate bodies.
     """
 
     model: RobotModel
@@ -67,7 +67,7 @@ class CalibratedDrives:
     def __post_init__(self) -> None:
         if self.model.layout.rotors:
             raise IdentificationError(
-                "adaptation: rotors that are bodies of their own are not compensated; give a calibration without"
+                "adaptation: rotors that are separate bodies are not compensated; give a calibration without"
                 " robot.rotors"
             )
 
@@ -99,15 +99,15 @@ class TrackingLaw(ABC):
 
     @abstractmethod
     def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
-        """Regressor ``(n, 10 nb)`` of the torque at a state, and velocity and acceleration ``(n,)`` wanted there."""
+        """Regressor ``(n, 10 nb)`` of the torque at a state, and desired velocity and acceleration ``(n,)``."""
 
     @abstractmethod
     def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` after the state before."""
+        """``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` after the previous state."""
 
 
 class PassivityBased(TrackingLaw):
-    """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10); no measured acceleration, no inverse of ``M``."""
+    """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10), without measured acceleration and inverse of ``M``."""
 
     def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
         gain, wanted = self._bandwidth, state.reference
@@ -126,11 +126,11 @@ class PassivityBased(TrackingLaw):
 class ComputedTorque(TrackingLaw):
     """``tau = M (a_d - 2 lambda e' - lambda^2 e) + C v + g`` ([Lee2019]_ eq. 5.2.4).
 
-    Its law of adaptation needs the acceleration (eq. 5.2.9), the difference of the last two velocities. This amplifies
-    velocity noise by ``1 / dt``: on a robot, prefer the passivity-based controller.
+    Its law of adaptation needs the acceleration (eq. 5.2.9), from the difference of the last two velocities. This
+    amplifies velocity noise by ``1 / dt``: on a robot, prefer the passivity-based controller.
 
     With ``P`` of the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r`` for any diagonal ``D``. Here
-    it is the diagonal of the first mass matrix, so that both controllers adapt at similar speed.
+    ``D`` is the diagonal of the first mass matrix, so that both controllers adapt at similar speed.
     """
 
     def __init__(self, model: RobotModel, bodies: Array, bandwidth: float) -> None:
@@ -161,7 +161,7 @@ class ComputedTorque(TrackingLaw):
         return np.asarray(pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration).T @ weighted)
 
     def mass_matrix(self, q: Array, bodies: Array) -> Array:
-        """``(n, n)`` by unit accelerations at rest, without gravity."""
+        """Mass matrix ``(n, n)`` from unit accelerations at rest, without gravity."""
         zero = np.zeros_like(q)
         columns = [
             pin.computeJointTorqueRegressor(self._model, self._data, q, zero, unit) @ bodies.ravel()
@@ -171,7 +171,7 @@ class ComputedTorque(TrackingLaw):
 
 
 def outside(r: Array, dead_zone: float) -> Array:
-    """Error ``r (n,)`` less the dead zone."""
+    """Return the error ``r (n,)`` minus the dead zone."""
     return np.asarray(r - np.clip(r, -dead_zone, dead_zone))
 
 
@@ -199,7 +199,7 @@ class Law(Enum):
 
 
 class Tracking(Enum):
-    """Law by which torque follows from the tracking error."""
+    """Control law from tracking error to torque."""
 
     PASSIVITY = "passivity-based"
     COMPUTED_TORQUE = "computed torque"
@@ -215,9 +215,9 @@ class AdaptationOptions:
     speed : of adaptation, 1 / gamma.
     adapted : indices of the bodies that adapt; empty for all.
     largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction.
-    effort_limit : (n,) [N m or N]; adaptation waits while a joint is at its limit, against wind-up.
-    dead_zone : error ``r`` of a joint (velocity plus bandwidth times position) below which it adapts nothing [rad/s or
-        m/s]: noise and stiction carry no information about bodies.
+    effort_limit : (n,) [N m or N]; adaptation pauses while a joint is at its limit, to prevent wind-up.
+    dead_zone : error ``r`` of a joint (velocity plus bandwidth times position) below which it causes no adaptation
+        [rad/s or m/s]: noise and stiction carry no information about bodies.
     """
 
     bandwidth: float = 10.0
@@ -240,8 +240,8 @@ class AdaptiveController:
 
     Attributes
     ----------
-    bodies : (nb, 10), estimate; consistent after every step, for any step and gain, except by the Euclidean law.
-    saturated : (n,), whether the last torque of a joint was clipped at its limit.
+    bodies : (nb, 10), estimate; consistent after every step, for any step and gain, except with the Euclidean law.
+    saturated : (n,), True if the last torque of a joint was clipped at its limit.
 
     Raises
     ------
@@ -257,7 +257,7 @@ class AdaptiveController:
         drives: CalibratedDrives | None = None,
     ) -> None:
         if model.free:
-            raise IdentificationError("adaptation: the robot has a free base; give one on a fixed base")
+            raise IdentificationError("adaptation: the robot has a free base; give a robot on a fixed base")
         if not is_consistent(bodies).all():
             raise IdentificationError("adaptation: the first parameters are not physically consistent; repair them")
         self.bodies = bodies.copy()
@@ -284,7 +284,7 @@ class AdaptiveController:
         options, limit = self.options, self.options.effort_limit
         regressor, v, a = self._tracking.regressor(TrackingState(position, velocity, reference))
         effort = regressor @ self.bodies.ravel()
-        if self._drives is not None:  # at the wanted velocity: at a measured one friction would chatter at rest
+        if self._drives is not None:  # desired velocity: with the measured velocity, friction would chatter at rest
             effort = effort + self._drives.effort(position, v, a)
         self.saturated = np.abs(effort) > limit
         if adapt and dt > 0 and not self.saturated.any():
@@ -298,7 +298,7 @@ class AdaptiveController:
 
 
 def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOptions, size: float) -> Array:
-    """Bodies ``(k, 10)`` after one step of the law of adaptation ([Lee2019]_ eq. 5.4.51), each by itself.
+    """Bodies ``(k, 10)`` after one independent step each of the law of adaptation ([Lee2019]_ eq. 5.4.51).
 
     ``b (k, 10)`` are covectors; ``size`` is the speed of adaptation times the time since the last step.
     """

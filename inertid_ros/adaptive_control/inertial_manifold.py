@@ -22,7 +22,7 @@ from inertid_ros.core.inertial_parameters import (
 )
 
 _MAX_LOG_STEP = 1.0  # logarithm of the factor by which one step may change a body
-_MAX_BOUND_SHARE = 0.9  # of the way to a bound, or to the border of the manifold, in one step
+_MAX_BOUND_SHARE = 0.9  # share of the way to a bound, or to the border of the manifold, in one step
 
 # Symmetric D_i with tr(E_i D_j) = 1 for i = j, else 0; each flattened.
 _GRAM = np.einsum("iab,jab->ij", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
@@ -43,7 +43,7 @@ def natural_gradient(bodies: Array, b: Array) -> Array:
 def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
     """Bodies ``(nb, 10)`` after a step along the geodesic that begins with ``-size g^-1 b``.
 
-    Consistent for every size: no step changes a body by more than a factor of e.
+    The bodies are consistent for every size: a step changes a body by at most a factor of e.
     """
     lower = np.linalg.cholesky(pseudo_inertia(bodies))
     tangent = -size * np.swapaxes(lower, 1, 2) @ dual_matrix(b) @ lower
@@ -64,9 +64,9 @@ def straight_step(bodies: Array, change: Array) -> Array:
 
 
 def within_factor(bodies: Array, first: Array, factor: float) -> Array:
-    """Bodies ``(nb, 10)`` between ``first`` over and times a factor, in every direction of the pseudo-inertia.
+    """Limit bodies ``(nb, 10)`` to ``first`` divided and multiplied by a factor, in all pseudo-inertia directions.
 
-    Eigenvalues of the pseudo-inertia relative to the first are clipped, which leaves bodies inside as they are.
+    Eigenvalues of the pseudo-inertia relative to ``first`` are clipped; bodies inside the limits stay unchanged.
     """
     lower = np.linalg.cholesky(pseudo_inertia(first))
     values, vectors = np.linalg.eigh(relative_pseudo_inertia(lower, bodies))
@@ -80,7 +80,7 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 class HalfSpaces:
     """Bounds ``a_k . phi > b_k`` of one body, kept by barriers ([Lee2019]_ eqs. 5.3.26-29).
 
-    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` of the barriers is free of units.
+    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` of the barriers is dimensionless.
     """
 
     normals: Array
@@ -92,22 +92,22 @@ class HalfSpaces:
         return np.asarray(self.normals @ body - self.offsets)
 
     def natural_gradient(self, body: Array, b: Array) -> Array:
-        """``g+^-1 b`` by a solution of the size of the bounds alone ([Lee2019]_ eq. B.4.21)."""
+        """``g+^-1 b`` by a linear system with one row per bound ([Lee2019]_ eq. B.4.21)."""
         gradients = natural_gradient(np.tile(body, (1 + len(self.offsets), 1)), np.vstack([b, self.normals]))
         inner = np.diag(self.slack(body) ** 2 / self.weight) + self.normals @ gradients[1:].T
         return np.asarray(gradients[0] - gradients[1:].T @ np.linalg.solve(inner, self.normals @ gradients[0]))
 
     def step(self, body: Array, b: Array, size: float) -> Array:
-        """Body ``(10,)`` after a step that keeps the bounds, whatever its size.
+        """Body ``(10,)`` after a step that keeps the bounds for every size.
 
         Raises
         ------
         IdentificationError
-            The body is not inside.
+            The body is not inside the bounds.
         """
         slack = self.slack(body)
         if (slack <= 0).any():
-            raise IdentificationError("adaptation: the first parameters break a bound; start inside")
+            raise IdentificationError("adaptation: the first parameters break a bound; start inside the bounds")
         change = -size * self.natural_gradient(body, b)
         approach = float(np.max(-(self.normals @ change) / slack, initial=0.0))
         return straight_step(body[None], change[None] * min(1.0, _MAX_BOUND_SHARE / max(approach, 1e-300)))[0]
@@ -115,7 +115,7 @@ class HalfSpaces:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Friction and stiffness between bounds ``(k,)``, upper ones possibly infinite ([Lee2019]_ eqs. 5.3.30-37)."""
+    """Friction and stiffness between bounds ``(k,)``; upper bounds may be infinite ([Lee2019]_ eqs. 5.3.30-37)."""
 
     lower: Array
     upper: Array
@@ -125,9 +125,9 @@ class Intervals:
         return np.asarray(b / (1 / (values - self.lower) ** 2 + 1 / (values - self.upper) ** 2))
 
     def step(self, values: Array, b: Array, size: float) -> Array:
-        """Values ``(k,)`` after a step; inside for every size.
+        """Values ``(k,)`` after a step; inside the bounds for every size.
 
-        With a lower bound alone it is the geodesic, which multiplies the distance to the bound.
+        With only a lower bound, the step is the geodesic, which multiplies the distance to the bound.
         """
         change = -size * self.natural_gradient(values, b)
         bounded = np.isfinite(self.upper)
@@ -146,7 +146,7 @@ class HalfSpaceProjection:
     offset: float = 0.0
 
     def along(self, body: Array, velocity: Array) -> Array:
-        """Velocity ``(10,)`` without what would cross the border from it ([Lee2019]_ eq. 5.4.57)."""
+        """Velocity ``(10,)`` without the part that would cross the border from ``body`` ([Lee2019]_ eq. 5.4.57)."""
         outwards = float(self.normal @ velocity)
         if self.normal @ body < self.offset or outwards <= 0:
             return velocity
@@ -177,7 +177,7 @@ class HalfSpaceProjection:
         while excess(min(upper, limit * (1 - 1e-12))) > 0:
             upper *= 2.0
             if upper > min(1e12 / max(largest, 1e-300), limit):
-                raise IdentificationError("adaptation: no body keeps the bound; give another")
+                raise IdentificationError("adaptation: no body keeps the bound; give another bound")
         s = scipy.optimize.brentq(excess, 0.0, min(upper, limit * (1 - 1e-12)), xtol=1e-300, rtol=1e-14)
         turned = lower @ vectors
         return np.asarray(from_pseudo_inertia((turned / (1 + s * values)) @ turned.T))

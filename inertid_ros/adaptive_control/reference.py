@@ -12,12 +12,12 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 from .controller import Reference
 
-_BRAKE_SHARE = 0.95  # of the acceleration limits; the rest is for steps in time
+_BRAKE_SHARE = 0.95  # share of the acceleration limits; the rest covers the time discretization
 _MIN_REST_DURATION_S = 0.05  # for coming to rest from the slowest motion
 _PEAK_OVER_MEAN = 1.5  # deceleration of a velocity that falls along a cubic
 _MIN_BRAKE_RATE = 1e-5  # below which a brake has ended
 _MAX_LATE_S = 0.2  # a trajectory that began earlier was late, or has another clock
-_MAX_AHEAD_S = 60.0  # one that begins later has another clock
+_MAX_AHEAD_S = 60.0  # a trajectory that begins later has another clock
 _JOIN_S = 0.1  # for joining a trajectory that has begun
 _MIN_SEGMENT_S = 1e-3
 _MAX_END_SPEED = 1e-3  # rad/s or m/s; of the last point
@@ -26,11 +26,11 @@ _MAX_END_SPEED = 1e-3  # rad/s or m/s; of the last point
 class ReferenceMotion:
     """Reference as a function of time.
 
-    A brake slows down the motion along its path, as :mod:`inertid_ros.excitation.execution.brake` does: with
-    ``q = curve(s)`` acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
+    A brake slows down the motion along its path, as in :mod:`inertid_ros.excitation.execution.brake`: with
+    ``q = curve(s)``, acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
     the acceleration limits, with a bounded rate of change: the arm stays on its checked path and within all limits.
 
-    It begins by coming to rest from a position and velocity ``(n,)``.
+    The reference first comes to rest from a position and velocity ``(n,)``.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ReferenceMotion:
         self.follow(PiecewiseQuintic(np.array([0.0, duration]), *ends), now)
 
     def follow(self, curve: PiecewiseQuintic, start: float) -> None:
-        """Follow a curve whose time begins at zero, from ``start`` on; it must continue the motion before."""
+        """Follow a curve whose time begins at zero, from ``start`` on; it must continue the previous motion."""
         self._curve, self._start = curve, start
         self._phase, self._rate, self._slowing, self._braking = 0.0, 1.0, 0.0, False
         self._advanced = start
@@ -102,8 +102,8 @@ class ReferenceMotion:
 def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
     """Curve from the reference at ``now`` onto the points of a trajectory and along them; its time begins at zero.
 
-    The curve leads to the first point if that lies ahead; a trajectory that has begun is joined a tenth of a second
-    ahead. The way there keeps all limits as well, so that a trajectory that begins elsewhere is refused.
+    The curve leads to the first point if this lies ahead; a trajectory that has begun is joined a tenth of a second
+    ahead. The way there also keeps all limits, so that a trajectory that begins at another position is refused.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: Motio
             f"reference: began {-first:.3f} s ago; check the clocks and use_sim_time, or send it earlier"
         )
     if first > _MAX_AHEAD_S:
-        raise ExcitationError(f"reference: begins in {first:.0f} s only; check the clocks and use_sim_time")
+        raise ExcitationError(f"reference: begins only in {first:.0f} s; check the clocks and use_sim_time")
     if np.abs(sent.velocity[-1]).max() > _MAX_END_SPEED:
         joint = limits.joint_names[int(np.argmax(np.abs(sent.velocity[-1])))]
         raise ExcitationError(f"reference: joint '{joint}' moves at the last point; end at rest")
@@ -135,7 +135,7 @@ def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
             joined = sent.sample(np.array([_JOIN_S]))
             values = [np.vstack([at, points[later]]) for at, points in zip(joined, values, strict=True)]
             time = np.append(_JOIN_S, time[later])
-        else:  # the whole trajectory is over by then: only its end remains
+        else:  # the trajectory ends before that: only its end remains
             time, values = np.array([max(_JOIN_S, time[-1])]), [points[-1:] for points in values]
     start = (here.position, here.velocity, here.acceleration)
     return PiecewiseQuintic(
@@ -144,9 +144,9 @@ def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
 
 
 def _check(curve: PiecewiseQuintic, limits: MotionLimits, here: Reference) -> None:
-    """Check the curve against the limits; exactly only where the bounds of a segment do not decide."""
+    """Check the curve against the limits; the check is exact only if the bounds of a segment do not decide."""
     lower, upper = np.minimum(limits.lower, here.position), np.maximum(limits.upper, here.position)
-    limits = replace(limits, lower=lower, upper=upper)  # an arm that stands outside may come back in
+    limits = replace(limits, lower=lower, upper=upper)  # an arm outside its range may come back in
     doubtful = np.zeros(len(curve.time) - 1, dtype=bool)
     for order, (least, most) in enumerate(limits.bounds):
         points = curve.control_points(order)

@@ -1,1 +1,1 @@
-"""The use cases of the main path, which commands and nodes share: set a robot up, plan, calibrate, validate."""
+"""Use cases that commands and nodes share: set up a robot, plan, calibrate, validate."""

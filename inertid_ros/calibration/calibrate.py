@@ -1,6 +1,6 @@
-"""The whole offline path in one call: recordings in, outcome with validation and provenance out.
+"""The offline calibration in one call, from recordings to an outcome with validation and provenance.
 
-:func:`identify_job` is the same for a :class:`~inertid_ros.core.worker.Worker`, which runs it in another process.
+:func:`identify_job` runs this calibration in the process of a :class:`~inertid_ros.core.worker.Worker`.
 """
 
 import time
@@ -45,24 +45,24 @@ from inertid_ros.robot.model import RobotModel, load_model
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
 
-FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # in which results with different cutoffs are compared
-_MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
+FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # bands for the comparison of results with different cutoffs
+_MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; fewer are only filter transients
 _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
-_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which reads and writes files too
+_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which also reads and writes files
 
 
 def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         held_out: Sequence[Recording | LongRecording] = (), configuration: Configuration | None = None,
         progress: Callable[[IdentificationProgress], None] = lambda report: None) -> CalibrationOutcome:
-    """Prepare, identify and validate; the command line and the identifier node both do exactly this.
+    """Prepare, identify and validate; used by the command line and by the identifier node.
 
-    Raises InertidError: a recording cannot be used, or there is no solution.
+    Raises InertidError: a recording cannot be used, or a solution does not exist.
 
     Parameters
     ----------
-    train : recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise,
-        errors and details are of the parts in memory.
-    held_out : recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
+    train : recordings to fit. All parts of a long recording count for parameters and covariance; delay, outliers,
+        noise, errors and details come from the parts in memory.
+    held_out : recordings of another motion to validate with; of a long recording only the parts in memory. If empty,
         blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
     """
     configuration, clock = configuration or Configuration(), _Clock()
@@ -70,7 +70,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         train = list(chain.from_iterable(map(all_parts, train)))
     check_different_samples(kept_parts(train), kept_parts(held_out))
 
-    # Recordings: screened, prepared with one cutoff, with efforts in newton metres.
+    # Screen recordings, prepare them with one cutoff, and scale efforts to newton metres.
     dataset = Dataset.screened(model, configuration, train, held_out)
     dataset = dataset.prepared(dataset.cutoff(),
         lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
@@ -82,7 +82,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     earlier, source = earlier_fit(options.prior, dataset.model, dataset.first_parts) if options.prior else (None, None)
     clock.stop("preparing")
 
-    # Parameters.
+    # Estimate parameters.
     read_parts: list[ReadPart] = []
     estimate = identify(
         dataset.model, dataset.samples(TRAIN), options, constraints,
@@ -92,7 +92,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     estimate = _with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
     clock.stop("identifying")
 
-    # Errors on what was not fitted, and the verdict.
+    # Compute errors on held-out data, and the verdict.
     progress(IdentificationProgress("validating", _SOLVED_FRACTION))
     validation = validate(estimate, dataset.samples(VALIDATION)) if held_out else None
     aligned = dataset.changed(lambda _part, samples: without_delay(samples, estimate.delay))
@@ -111,10 +111,10 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
-    """Multiply the efforts of all recordings by the gains of the drives that the recordings to fit show.
+    """Multiply the efforts of all recordings by the drive gains that are estimated from the recordings to fit.
 
-    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains. IdentificationError: all have
-    the same load, or the equations are not those of joint torques; RecordingError: efforts are not those of this robot.
+    Without the option ``drive_gains`` the dataset is unchanged, and the gains are None. IdentificationError: all
+    recordings have the same load, or the equations are not joint torques; RecordingError: efforts are of another robot.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:
@@ -137,7 +137,7 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
 
 
 def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
-    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow."""
+    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, if the sample rates allow the band."""
     if estimate.equations.equation_type != "force":
         return ()
     raw = [recording.preparation.fresh for recording in recordings]
@@ -155,7 +155,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
-    """Give links with an undeclared load a prior spread of their own, which would otherwise weaken that of all."""
+    """Give links with an undeclared load their own prior spread; otherwise they would weaken the prior of all links."""
     if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
         return options
     loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
@@ -163,7 +163,7 @@ def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> I
 
 
 def _different(findings: Iterable[Finding], read_parts: Iterable[ReadPart]) -> tuple[Finding, ...]:
-    """Findings on recordings, and those on parts that were read for the fit of another cause or other subjects."""
+    """Findings on recordings, plus findings on parts read for the fit that have another cause or other subjects."""
     findings = tuple(findings)
     stated = {(finding.cause, finding.subjects) for finding in findings}
     others: dict[tuple[str, tuple[str, ...]], Finding] = {}
@@ -184,9 +184,9 @@ class _Clock:
 
 @dataclass(frozen=True)
 class IdentificationJob:
-    """Recordings of an identification or their paths, its options, and the result directory to write, if any.
+    """Recordings of an identification or their paths, options, and the result directory to write, if any.
 
-    ``urdf`` is the content of the URDF, ``previous`` the result directory of the round before; empty in the first.
+    ``urdf`` is the content of the URDF. ``previous`` is the result directory of the previous round; empty in the first.
     """
 
     urdf: str
@@ -200,7 +200,7 @@ class IdentificationJob:
 
 @dataclass(frozen=True)
 class IdentificationResult:
-    """The parts of an outcome that the node publishes; its samples stay in the other process."""
+    """Parts of an outcome that the node publishes; the samples stay in the worker process."""
 
     estimate: Estimate
     validation: Validation | None
@@ -213,7 +213,7 @@ class IdentificationResult:
 
 
 def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
-    """Read, identify, validate and write the result, whether or not it passes its validation."""
+    """Read, identify, validate, and write the result; a rejected result is written too."""
     model = load_model(job.urdf, job.configuration.robot)
     progress(IdentificationProgress("reading", 0.0))
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None

@@ -1,4 +1,4 @@
-"""Recordings of a calibration: screened, then prepared with one cutoff."""
+"""Recordings of a calibration, screened and then prepared with one cutoff."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 
 TRAIN, VALIDATION = "train", "validation"
-_PARTS_AHEAD = 1  # parts that are prepared while another is compressed
+_PARTS_AHEAD = 1  # parts to prepare while another part is compressed
 
 
 @dataclass(frozen=True)
 class ScreenedRecording:
-    """A recording with findings on its raw channels, and the noise of its efforts if the equations are of force."""
+    """Recording with findings on its raw channels, and with the noise of its efforts for force equations."""
 
     preparation: Preparation
     configuration: Configuration
@@ -42,20 +42,20 @@ class ScreenedRecording:
     def of(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
         """Screen a recording; RecordingError if it does not belong to this robot.
 
-        Units are checked before the preparation, which would fail on wrong ones otherwise.
+        This checks units before the preparation, which would fail on wrong units.
         """
         screened = cls.unscreened(recording, model, configuration)
         readable = repaired(screened.preparation.fresh)
         findings = screen_channels(readable, model)
         refuse(findings)
-        lacking = set(model.joint_names) - set(recording.joint_names)  # which the preparation refuses
+        lacking = set(model.joint_names) - set(recording.joint_names)  # the preparation refuses them
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
         noise = None if lacking or momentum else EffortNoise.from_recording(readable, model)
         return replace(screened, findings=findings, noise=noise)
 
     @classmethod
     def unscreened(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
-        """Make one of a part, other parts of whose recording were screened."""
+        """Wrap a part of a recording without screening, as other parts of the recording were screened."""
         begun, goes_on = recording.continued
         options = attrs.evolve(configuration.prepare, skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
             skip_end_s=0.0 if goes_on else configuration.prepare.skip_end_s,
@@ -69,16 +69,16 @@ class ScreenedRecording:
         return load_bodies(preparation.model, self.configuration.robot.loads, preparation.recording.name)
 
     def prepared(self, cutoff_hz: float = 0.0) -> Samples:
-        """Prepare samples below a cutoff [Hz], with the torques of a known load taken off the efforts.
+        """Prepare samples below a cutoff [Hz], and subtract the torques of a known load from the efforts.
 
-        Without a cutoff it is the configured one, or one that suits this recording alone.
+        Without ``cutoff_hz`` the cutoff is configured, or chosen for this recording alone.
 
-        Raises ModelError: a load of the recording is known, and the equations are not those of force; or
+        Raises ModelError: the recording has a known load, and the equations are not force equations; or
         RecordingError: the recording cannot be used.
         """
         samples, load = self.preparation.samples(cutoff_hz), self.load
         if load.any() and self.configuration.identify.equations != "force":
-            raise ModelError("robot.loads: loads are known to equations of force only; drop them")
+            raise ModelError("robot.loads: loads need identify.equations force; remove the loads")
         return without_load(self.preparation.model, load, samples)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
@@ -87,11 +87,11 @@ class ScreenedRecording:
         noise = None if self.noise is None else self.noise.below(samples.cutoff_hz)
         samples = replace(samples, findings=(*samples.findings, *self.findings), effort_noise=noise)
         refuse(samples.findings)
-        # Efforts whose gains are estimated are checked once they are applied, see with_drive_gains.
+        # Efforts with estimated gains are checked after the gains are applied, see with_drive_gains.
         return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
-        """Add findings on the efforts, if the options ask for them; RecordingError if they are not of this robot."""
+        """Add findings on the efforts if the options request it; RecordingError if efforts are not of this robot."""
         if not self.configuration.prepare.check_efforts:
             return samples
         findings = check_efforts(samples, self.preparation.model)
@@ -101,7 +101,7 @@ class ScreenedRecording:
 
 @dataclass(frozen=True)
 class ReadPart:
-    """A part of a long recording that was read for the fit and not kept, or ``left_out`` for the reason stated."""
+    """Part of a long recording, read for the fit but not kept in memory; ``left_out`` is the reason if skipped."""
 
     recording: str
     used_samples: int = 0
@@ -111,11 +111,11 @@ class ReadPart:
 
 @dataclass(frozen=True)
 class FurtherSamples:
-    """Samples of the parts of long recordings that are not kept, prepared at every pass, one part at a time.
+    """Samples of the parts of long recordings that are not in memory, prepared at every pass, one part at a time.
 
-    They are not screened: the parts that are ``kept`` have been. Each part is prepared with as much of its neighbours
-    as the low-pass remembers, so that its samples are those of the recording as a whole. ``report`` is called with
-    every part.
+    These parts are not screened; the parts in ``kept`` were screened. Each part is prepared with as much of its
+    neighbours as the low-pass remembers, so that its samples equal the samples of the whole recording. ``report`` is
+    called with every part.
     """
 
     recordings: Sequence[LongRecording]
@@ -133,7 +133,7 @@ class FurtherSamples:
 
         def prepared(part: Recording) -> Samples | RecordingError:
             if not part.effort[part.own_rows].any():
-                return RecordingError(f"{part.name}: effort is zero throughout it")
+                return RecordingError(f"{part.name}: effort is zero throughout this part")
             screened = ScreenedRecording.unscreened(part, model, configuration)
             preparation = replace(screened.preparation, shared=shared.get(part.name))
             try:
@@ -154,7 +154,7 @@ class FurtherSamples:
 
 @dataclass(frozen=True)
 class DatasetRecording:
-    """A recording with its role; of a long one the parts in memory, and once they are prepared their samples."""
+    """Recording with its role and its parts in memory (all of a short recording), and their prepared samples."""
 
     source: Recording | LongRecording
     role: str
@@ -162,7 +162,7 @@ class DatasetRecording:
     samples: tuple[Samples, ...] = ()
 
     def sharing(self, cutoff_hz: float) -> "DatasetRecording":
-        """Let the parts of a long recording share noise, limits and fast speeds, as if filtered as a whole."""
+        """Let the parts of a long recording share noise, limits and fast speeds of the whole recording."""
         source, preparations = self.source, [part.preparation for part in self.parts]
         if not isinstance(source, LongRecording) or preparations[0].equation_type in MOMENTUM_EQUATIONS:
             return self
@@ -172,7 +172,7 @@ class DatasetRecording:
         return replace(self, parts=tuple(parts))
 
     def provenance(self, read_parts: Sequence[ReadPart]) -> RecordingSource:
-        """Where a result comes from; of a long recording with the parts that were read and not kept."""
+        """Provenance of a recording, including the parts of a long recording that were read but not kept."""
         samples, *_ = self.samples
         kept = recording_source(self.parts[0].preparation.recording, samples, self.role)
         if not isinstance(self.source, LongRecording):
@@ -182,14 +182,14 @@ class DatasetRecording:
         used = sum(int(samples.usable.sum()) for samples in self.samples) + sum(part.used_samples for part in parts)
         notices = [*kept.notices, self.source.notice]
         if left_out:
-            notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
+            notices.append(f"left out {len(left_out)} parts; reason for the first: {left_out[0]}")
         source, seconds = self.source, self.source.duration
         return replace(kept, samples=len(source), seconds=seconds, used_samples=used, notices=tuple(notices))
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Recordings to fit and, behind them, to validate with: screened, then prepared with one cutoff for all."""
+    """Recordings to fit, followed by recordings to validate with; screened, then prepared with one common cutoff."""
 
     model: RobotModel
     configuration: Configuration
@@ -199,7 +199,7 @@ class Dataset:
     @classmethod
     def screened(cls, model: RobotModel, configuration: Configuration, train: Iterable[Recording | LongRecording],
             validation: Iterable[Recording | LongRecording] = ()) -> "Dataset":
-        """Screen recordings; RecordingError if one does not belong to this robot."""
+        """Screen recordings; RecordingError if a recording does not belong to this robot."""
 
         def screened(source: Recording | LongRecording, role: str) -> DatasetRecording:
             parts = (ScreenedRecording.of(part, model, configuration) for part in kept_parts([source]))
@@ -209,9 +209,9 @@ class Dataset:
         return cls(model, configuration, (*fitted, *(screened(source, VALIDATION) for source in validation)))
 
     def cutoff(self, fitted_hz: float = 0.0) -> float:
-        """Choose the one cutoff [Hz] from the recordings to fit, such that it suits the rates of all.
+        """Choose a common cutoff [Hz] from the recordings to fit; it suits the sample rates of all recordings.
 
-        The cutoff of a result, ``fitted_hz``, takes precedence over it, and the configured one over both.
+        ``fitted_hz``, the cutoff of a result, takes precedence over this choice. The configured cutoff precedes both.
         """
         if fitted_hz and not self.configuration.prepare.cutoff_hz:
             return fitted_hz
@@ -237,7 +237,7 @@ class Dataset:
         return replace(self, recordings=tuple(recordings))
 
     def of_role(self, role: str = "") -> tuple[DatasetRecording, ...]:
-        """Recordings of a role, all without one."""
+        """Recordings of a role; all recordings if ``role`` is empty."""
         return tuple(recording for recording in self.recordings if role in ("", recording.role))
 
     def parts(self, role: str = "") -> tuple[ScreenedRecording, ...]:
@@ -248,7 +248,7 @@ class Dataset:
 
     @property
     def first_parts(self) -> list[Recording]:
-        """Recordings, and of long ones the first part; their checksums identify both."""
+        """First part of each recording; its checksum identifies the recording."""
         return [recording.parts[0].preparation.recording for recording in self.recordings]
 
     @property
@@ -263,6 +263,6 @@ class Dataset:
         return tuple(recording_health(part.preparation.recording, samples, self.model) for part, samples in parts)
 
     def further_samples(self, report: Callable[[ReadPart], None] = lambda part: None) -> FurtherSamples:
-        """Samples of the parts of long recordings to fit that are not in memory; ``report`` is called with each."""
+        """Samples of the parts of fitted long recordings that are not in memory; calls ``report`` with each part."""
         long = [entry.source for entry in self.of_role(TRAIN) if isinstance(entry.source, LongRecording)]
         return FurtherSamples(long, self.parts(TRAIN), self.cutoff_hz, report)

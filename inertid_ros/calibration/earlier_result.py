@@ -1,4 +1,4 @@
-"""An earlier result for what comes after it: the plan of the next motion, and the next identification."""
+"""Read an earlier result for the plan of the next motion and for the next identification."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +21,9 @@ from inertid_ros.robot.model import RobotModel
 def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
     """Read a result directory for the planner of a robot's next motion.
 
-    Returns the model that predicts efforts, which is that of the URDF if the result was rejected, and the information
-    of its recordings. InertidError: there is no result or no information, or it is of another robot or of other drive
-    terms.
+    Returns the model that predicts efforts and the information of the recordings. The model is the URDF's if the result
+    was rejected. InertidError: the result or its information is missing, or it belongs to another robot or to other
+    drive terms.
     """
     result = _result_of(directory, model)
     report = result.report
@@ -38,16 +38,16 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
 
 def earlier_fit(directory: str | Path, model: RobotModel,
         recordings: Sequence[Recording]) -> tuple[EarlierFit, EarlierSource]:
-    """Read a result directory for an identification of new recordings, fitted or held out, that continues it.
+    """Read a result directory for an identification that continues it with new ``recordings``, fitted and held out.
 
-    InertidError: it holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
-    recordings: it would count twice, or be held out from nothing.
+    InertidError: the result is missing, was rejected, belongs to another robot, or was fitted to one of the recordings.
+    Such a recording would count twice, or would not be held out.
     """
     result = _result_of(directory, model)
     report = result.report
     if result.rejected:
         message = report.get("message")
-        raise ResultError(f"{directory}: was rejected and is no prior ({message}); continue a good result")
+        raise ResultError(f"{directory}: was rejected and cannot be a prior ({message}); continue a good result")
     with as_written(result.directory / REPORT):
         provenance = report["provenance"]
         before = provenance.get("earlier") or {"recordings": {}}
@@ -72,5 +72,5 @@ def earlier_fit(directory: str | Path, model: RobotModel,
 def _result_of(directory: str | Path, model: RobotModel) -> Result:
     result = Result.load(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
-        raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
+        raise ModelError(f"{directory}: is of another robot or has other locked joints; give a result of this robot")
     return result

@@ -1,4 +1,4 @@
-"""Plan exciting motions, or take one that exists, and inspect them; or prepare one for a robot that waits.
+"""Plan or load exciting motions and inspect them; prepare a motion for execution on a robot.
 
 :func:`prepare_motion` is a job that a :class:`~inertid_ros.core.worker.Worker` can run in another process.
 """
@@ -43,7 +43,7 @@ _PLANNED_FRACTION = 0.8
 
 @dataclass(frozen=True)
 class PlannedMotion:
-    """A motion that keeps its limits everywhere, its properties, and the state at the end of its planning, if any."""
+    """Motion that keeps its limits everywhere, its properties, and the final state of its planning, if any."""
 
     purpose: str
     inspection: Inspection
@@ -56,7 +56,7 @@ class PlannedMotion:
 
 @dataclass(frozen=True)
 class Workspace:
-    """A robot with what bounds its motions, and with the information of earlier recordings."""
+    """Robot with limits and constraints of its motions, and with the information of earlier recordings."""
 
     model: RobotModel
     limits: MotionLimits
@@ -70,7 +70,7 @@ class Workspace:
         """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict its efforts."""
         earlier = None
         if prior:
-            from .earlier_result import earlier_result  # results and identification take as long to import as the rest
+            from .earlier_result import earlier_result  # late, as this import takes as long as all others
 
             model, earlier = earlier_result(prior, model)
         refuse_free_base(model)
@@ -88,15 +88,15 @@ class Workspace:
 def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None,
         start: Mapping[str, float] | None = None, prior: str | Path = "",
         progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
-    """Plan a motion to fit and one to validate with; with a prior, whose held-out recordings serve again, the former.
+    """Plan a motion to fit and a motion to validate; with a prior only the former, as its held-out data is used again.
 
-    Raises InertidError: there is no such motion, or the result cannot be used.
+    Raises InertidError: a motion within the limits does not exist, or the result cannot be used.
 
     Parameters
     ----------
-    start : joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
+    start : position per joint at both ends [rad or m]; other joints are in the middle of their range, or near it if the
         robot cannot stand there.
-    prior : result directory to add to: the motion excites what its recordings left open.
+    prior : earlier result directory; the motion excites parameters that are still uncertain.
     progress : called with the purpose of the motion and the state of planning.
     """
     configuration = configuration or ExcitationConfiguration()
@@ -121,24 +121,24 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
 
 def check_motion(model: RobotModel, file: str | Path, configuration: ExcitationConfiguration,
         prior: str | Path = "") -> PlannedMotion:
-    """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit."""
+    """Inspect a plan or JointTrajectory in YAML; InertidError if the file cannot be read or breaks a limit."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
 
 
 def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, start: Mapping[str, float],
         progress: Callable[[float, float], None]) -> tuple[Plan, IntervalPlan]:
-    """Plan direction combinations of joints and reaction wheels for a robot that floats.
+    """Plan direction combinations of joints and reaction wheels for a robot with a floating base.
 
-    The plan is a ramp from the start to the first waypoint, and the intervals; wheels begin at zero. ``progress`` is
-    called with the fraction done and the condition number.
+    The plan consists of a ramp from the start to the first waypoint, and of the intervals; wheels begin at zero.
+    ``progress`` is called with the fraction done and the condition number.
     """
     limits = motion_limits(model, configuration.limits)
     return plan_floating_base(model, limits, _pose(start, limits), configuration.excitation, progress)
 
 
 def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
-    """Middle of the ranges, except for the joints that ``start`` names."""
+    """Middle of the ranges, with the positions in ``start`` for its joints."""
     pose = 0.5 * (limits.lower + limits.upper)
     for joint, position in start.items():
         if joint not in limits.joint_names:
@@ -150,16 +150,16 @@ def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
 
 @dataclass(frozen=True)
 class ExcitationJob:
-    """A motion to plan or to load, and its options.
+    """Motion to plan or to load, with its options.
 
     Attributes
     ----------
     urdf : content of the URDF.
-    measured_position : (n,), of the robot at rest.
-    start : (n,), where a planned motion begins and ends; the measured position if None.
-    plan_file : a plan, or a JointTrajectory in YAML, to replay; empty plans one.
+    measured_position : (n,), measured position of the robot at rest.
+    start : (n,), position at both ends of a planned motion; the measured position if None.
+    plan_file : plan, or JointTrajectory in YAML, to replay; if empty, a motion is planned.
     speed_scale : above 0, at most 1.
-    prior : result directory; the motion excites what its data determines least, with efforts of its bodies.
+    prior : result directory; its bodies predict efforts, and the motion excites its most uncertain parameters.
     """
 
     urdf: str
@@ -176,16 +176,16 @@ class ExcitationJob:
 
 @dataclass(frozen=True)
 class PreparedMotion:
-    """A motion that passed every check, ready to be executed.
+    """Motion that passed every check, ready for execution.
 
     Attributes
     ----------
     plan : the exciting motion alone.
-    approach_s : duration of the approach to its start [s]; the table holds both.
+    approach_s : duration of the approach to its start [s]; ``table`` contains both.
     summary : one line about the motion, to be read before it begins.
-    clearance : where motion and approach come closest to anything; None if nothing can meet.
-    paths : last link of every limb to its path ``(N, 3)`` in the root frame [m].
-    findings : what the motion may meet, and what it does not excite, and why.
+    clearance : smallest clearance during motion and approach; None if contact is impossible.
+    paths : path ``(N, 3)`` in the root frame [m] of the last link of every limb.
+    findings : possible contacts, and parameters that the motion does not excite, with reasons.
     """
 
     plan: Plan
@@ -199,16 +199,16 @@ class PreparedMotion:
 
 @dataclass(frozen=True)
 class PreparationProgress:
-    """Fraction of the preparation done, and condition number of the best motion so far; NaN if none is planned."""
+    """Fraction done, and condition number of the best motion so far; NaN if a plan file is loaded."""
 
     fraction: float
     condition_number: float = float("nan")
 
 
 def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
-    """Plan or load, check, put the approach before it, and compute every horizon and brake.
+    """Plan or load a motion, check it, prepend the approach, and compute every horizon and brake.
 
-    Raises InertidError: the URDF or plan cannot be used, or something would break a limit.
+    Raises InertidError: the URDF or plan cannot be used, or a limit would be broken.
     """
     progress(PreparationProgress(0.0))
     space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)

@@ -1,4 +1,4 @@
-"""How a robot is calibrated, as far as its URDF tells: what is held, what it stands on, what its efforts are."""
+"""Settings for the calibration of a robot, derived from its URDF: held joints, mounting, type of effort."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,20 +21,20 @@ from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 
-# What drivers report as effort: torque of the joint or of the motor behind its gear [N m or N]; current of the motor
-# [A]; torque from which the driver has taken off the gravity of a model. docs/robots.md has the sources.
+# Quantities that drivers report as effort: torque of the joint or of the motor behind its gear [N m or N]; current of
+# the motor [A]; torque minus the gravity torque of the driver's model. docs/robots.md has the sources.
 TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "without_gravity"
 
 
 @dataclass(frozen=True)
 class KnownDriver:
-    """A robot's driver.
+    """Driver of a robot.
 
     Attributes
     ----------
-    name, joints : regular expressions that the robot's name and the names of most of its joints match.
-    effort : what it reports as effort; empty if it has to be looked at.
-    controller : name of its trajectory controller; empty if it has none.
+    name, joints : regular expressions for the robot's name and for the names of most of its joints.
+    effort : quantity that the driver reports as effort; empty if the user has to check it.
+    controller : name of the driver's trajectory controller; empty if there is none.
     """
 
     robots: str
@@ -47,23 +47,23 @@ class KnownDriver:
 
 KNOWN_DRIVERS = (
     KnownDriver("Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
-        "ur_robot_driver reports motor currents; newer versions may report torque without gravity in their place: keep"
+        "ur_robot_driver reports motor currents; newer versions may report torque without gravity instead: keep"
         " use_currents_as_efforts true", "scaled_joint_trajectory_controller"),
     KnownDriver("Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
-        "franka_ros2 reports the torque that is measured behind the gears"),
+        "franka_ros2 reports the torque measured behind the gears"),
     KnownDriver("KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
-        "some drivers report external torque, which gravity is no part of: look at the effort at rest",
+        "some drivers report external torque, which excludes gravity: check the effort at rest",
         "joint_trajectory_controller"),
     KnownDriver("xArm", r"(?i)xarm|lite6|uf850|uf_robot", r"joint_?[1-7]$", "",
-        "there are no torque sensors; what the driver reports is estimated: look at the effort at rest"),
+        "the arm lacks torque sensors, and the driver reports estimates: check the effort at rest"),
     KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
-        "tau_est of its motors is torque, estimated from their currents; put it into effort"),
+        "tau_est of the motors is torque estimated from currents; publish it as effort"),
 )  # fmt: skip
-_MIN_MATCHING_SHARE = 0.6  # of the joints that have to match
+_MIN_MATCHING_SHARE = 0.6  # share of the joints that must match
 
 
 def known_driver(robot: str, joints: Sequence[str]) -> KnownDriver | None:
-    """Driver of a robot by its name and those of its movable joints; None if it is not known."""
+    """Find the driver from the names of a robot and of its movable joints; None if unknown."""
     for driver in KNOWN_DRIVERS:
         matching = sum(bool(re.search(driver.joints, name)) for name in joints)
         if joints and re.search(driver.name, robot) and matching >= _MIN_MATCHING_SHARE * len(joints):
@@ -78,19 +78,19 @@ _WHEEL = re.compile(r"(?i)wheel|caster")
 
 @dataclass(frozen=True)
 class Setting:
-    """A value of the configuration by its dotted key, and the reason in one line."""
+    """Configuration value with its dotted key and a one-line reason."""
 
     key: str
     value: Any
     reason: str
 
 
-_SLOW = "of a first calibration, to be watched; then 1.0, since a slow motion shows hardly any inertia"
+_SLOW = "for a supervised first calibration; then 1.0, as a slow motion hardly excites inertia"
 
 
 @dataclass(frozen=True)
 class RobotSetup:
-    """Settings of a robot, and notes on what was assumed and has to be looked at before it moves."""
+    """Settings of a robot, and notes on assumptions to check before it moves."""
 
     model: RobotModel
     settings: tuple[Setting, ...]
@@ -100,16 +100,16 @@ class RobotSetup:
 
 def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints: Mapping[str, float] | None = None,
         recorded_names: Sequence[str] = ()) -> RobotSetup:
-    """Look at the URDF of a robot that is to be calibrated.
+    """Derive settings for the calibration of a robot from its URDF.
 
-    Raises ModelError: the URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
+    Raises ModelError: the URDF is broken, a joint to hold does not exist, or the efforts cannot be used.
 
     Parameters
     ----------
-    effort : of its joint states; empty takes that of its driver, if it is known.
+    effort : quantity in the effort of joint states; empty takes the quantity of a known driver.
     mounting : as ``excitation.mounting``; empty assumes a floor.
-    locked_joints : joints to hold, and where [rad or m].
-    recorded_names : joints as recordings and controllers call them; empty if that is not known.
+    locked_joints : joints to hold, with their positions [rad or m].
+    recorded_names : joint names in recordings and controllers; empty if unknown.
     """
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
     held, notes = list(_held(root, locked)), list[str]()
@@ -120,7 +120,7 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
             raise
         held = held[: len(locked)]
         model = load_model(urdf, RobotOptions(locked_joints=locked))
-        notes.append(f"no gripper or wheel is held: {error}")
+        notes.append(f"grippers and wheels are not held: {error}")
     driver = known_driver(model.name, model.joint_names)
     settings = [Setting("speed_scale", 0.1, _SLOW)]
     settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
@@ -134,13 +134,13 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
         notes += [*around.others, *(finding.remedy for finding in around.findings)]
         notes += collision_shapes(model)[1].values()
         check_friction(model, limits, 0.5 * (limits.lower + limits.upper))
-    except ExcitationError as error:  # a recording can be identified all the same
-        notes.append(f"no motion can be planned yet: {error}")
+    except ExcitationError as error:  # identification from a recording is still possible
+        notes.append(f"a motion cannot be planned yet: {error}")
     return RobotSetup(model, tuple(settings), tuple(notes), driver)
 
 
 def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[str, float, str]]:
-    """Joints to hold, their position [rad or m] and the reason."""
+    """Joints to hold, with position [rad or m] and reason."""
     for name, position in locked.items():
         yield name, position, "as given"
     joints = parsing.by_name(root, "joint")
@@ -158,7 +158,7 @@ def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[s
 
 
 def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._Element]) -> set[str]:
-    """Joints of grippers and hands by their names, behind which nothing else moves; none if all joints are such."""
+    """Joints of grippers and hands, found by name, that move only each other; empty if all joints are like that."""
     behind: dict[str, list[str]] = {}
     for name, joint in joints.items():
         behind.setdefault(parsing.ends(joint)[0], []).append(name)
@@ -173,36 +173,36 @@ def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._
 
 
 def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
-    """Names by which recordings have all joints of the robot."""
+    """Setting that maps recorded joint names to the robot's joints; empty if it is not needed."""
     missing = [name for name in model.joint_names if name not in recorded]
     if not recorded or not missing:
         return []
     names = proposed_names([name for name in recorded if name not in model.joint_names], missing)
     if not names:
         raise ModelError(
-            f"the recording has no {', '.join(missing[:3])}: it holds {', '.join(recorded[:6])}; give the recording of"
-            " this robot, or hold what it lacks with --lock")
-    return [Setting("robot.joint_names", names, "joints are called otherwise in the recording")]
+            f"the recording lacks {', '.join(missing[:3])}; its joints are {', '.join(recorded[:6])}; give a recording"
+            " of this robot, or hold the missing joints with --lock")
+    return [Setting("robot.joint_names", names, "joints have other names in the recording")]
 
 
 def _effort(given: str, driver: KnownDriver | None) -> str:
-    """What the efforts are, and what follows."""
+    """Note on the quantity of the efforts and on the next step."""
     about = f" ({driver.robots}: {driver.about})" if driver is not None else ""
     if given == WITHOUT_GRAVITY:
         raise ModelError(
-            "efforts without gravity show no masses, and what was taken off is of a model that is to be found; let the"
-            f" driver report torque or currents{about}")
+            "gravity-compensated efforts carry no direct information about masses; let the driver report torque or"
+            f" currents{about}")
     return {
-        TORQUE: f"taken for torque in N m or N{about}",
+        TORQUE: f"torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
         f" gains with a known load (docs/known.md){about}",
-        "": f"taken for torque in N m or N, which nobody said{about}; give --effort, and look at one slow motion with"
-        " inertid validate",
+        "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid"
+        " validate",
     }[given or (driver.effort if driver is not None else "")]
 
 
 def _limbs(root: etree._Element) -> list[str]:
-    """A note if more than one limb begins at the base."""
+    """Note if more than one limb begins at the base."""
     joints = root.findall("joint")
     children, names = {parsing.ends(joint)[1] for joint in joints}, parsing.by_name(root, "link")
     resting, limbs = [name for name in names if name not in children], 0
@@ -216,5 +216,5 @@ def _limbs(root: etree._Element) -> list[str]:
                     resting.append(parsing.ends(joint)[1])
     if limbs <= 1:
         return []
-    return [f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force"
+    return [f"{limbs} limbs begin at its base; the base is assumed to be bolted down; a robot on its feet needs a force"
         " plate or another sensor at its base, and robot.base: free (docs/floating_base.md)"]

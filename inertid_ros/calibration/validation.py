@@ -26,7 +26,7 @@ from .dataset import Dataset
 
 @dataclass(frozen=True)
 class ValidationOutcome:
-    """Errors of a result or a URDF on recordings and, for comparison, of a prior; and whether it may be used."""
+    """Errors of a result or a URDF on recordings, errors of a prior for comparison, and the verdict."""
 
     channels: tuple[str, ...]
     errors: TorqueErrors
@@ -50,9 +50,9 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         progress: Callable[[str, float], None] = lambda stage, fraction: None) -> ValidationOutcome:
     """Compare measured and predicted torque of recordings.
 
-    A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. The baseline is
-    a URDF to compare with; a result holds its own. InertidError: a recording cannot be used, or the baseline is of
-    another robot.
+    A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. ``baseline`` is
+    a URDF to compare with; the default for a result is its own prior. InertidError: a recording cannot be used, or the
+    baseline is another robot.
     """
     configuration = configuration or Configuration()
     prior: Array | None
@@ -67,7 +67,7 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         other = load_model(Path(baseline), model.options)
         if other.joint_names != model.joint_names or other.hash != model.hash:
             raise ModelError(
-                f"{baseline}: has other joints or another geometry than the robot validated; give its description")
+                f"{baseline}: has other joints or another geometry than the validated robot; give its URDF")
         prior = other.prior
 
     dataset = Dataset.screened(model, configuration, recordings)
@@ -86,6 +86,6 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
 
 
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
-    fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
+    fitted, evidence = result.fitted_recordings, "the result was fitted to this recording"
     return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
         for recording in recordings if checksum(recording) in fitted]

@@ -1,4 +1,4 @@
-"""``inertid convert``: a recording in another format."""
+"""``inertid convert``: convert a recording to another format."""
 
 import argparse
 from pathlib import Path
@@ -15,7 +15,7 @@ from inertid_ros.data.recording import Recording
 from .settings import configuration, inputs
 
 _FILES = (".npz", *STORAGE_SUFFIXES)  # other outputs are directories
-# What somebody may hope for; other dots belong to the name of a bag's directory, as in run_2026.01.31.
+# Formats that are not written; any other suffix is part of the name of a bag directory, as in run_2026.01.31.
 _NO_FORMAT = (".csv", ".tsv", ".txt", ".json", ".yaml", ".yml", ".bag", ".mat", ".h5", ".hdf5", ".parquet", ".npy")
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
             " directory for a bag")
     storage = STORAGE_SUFFIXES.get(target.suffix, options.storage or "mcap")
     if target.suffix == ".npz" and options.storage:
-        raise InertidError(f"{target}: is no bag, but --storage is {options.storage}; drop one")
+        raise InertidError(f"{target}: is not a bag, but --storage is {options.storage}; drop one")
     if target.suffix != ".npz" and options.storage not in (None, storage):
         raise InertidError(f"{target}: its suffix means {storage} but --storage is {options.storage}; drop one")
     check = check_file if target.suffix in _FILES else check_bag
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         channels = ("acceleration", "base_pose", "base_twist")
         lost = [channel for channel in channels if getattr(recording, channel) is not None]
     content = {"output": str(target), "samples": len(recording), "joints": recording.joint_names, "left_out": lost}
-    without = f" without {', '.join(lost)}, which a bag does not hold" if lost else ""
+    without = f" without {', '.join(lost)}, which bags cannot store" if lost else ""
     done = f"{len(recording)} samples of {len(recording.joint_names)} joints written to {target}{without}"
     return deliver(options, content, lambda: print(done))
 

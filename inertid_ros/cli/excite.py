@@ -1,4 +1,4 @@
-"""``inertid excite``: plan an exciting motion, or inspect one that exists."""
+"""``inertid excite``: plan an exciting motion, or inspect an existing plan."""
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,11 +76,11 @@ def _excite(options: argparse.Namespace, model: RobotModel, config: ExcitationCo
 
 def _excite_floating(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
         start: Mapping[str, float]) -> int:
-    """Plan for a robot that floats."""
+    """Plan for a robot with a floating base."""
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
-            f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
-            " excitation.kind to combinations, and leave out --prior and --check")
+            f"robot '{model.name}': the base floats, so only excitation.kind combinations can be planned, without an"
+            " earlier result; set excitation.kind to combinations, and leave out --prior and --check")
     with progress_bar(options, "planning") as progress:
         motion, best = plan_floating(model, config, start,
             lambda fraction, condition: progress(f"planning {number(condition)}", fraction))
@@ -128,7 +128,7 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
 
 
 def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
-    header = ("joint", "from", "to", "peak speed", *(f"of the {name}" for name in _USED.values()))
+    header = ("joint", "from", "to", "peak speed", *(f"{name} used" for name in _USED.values()))
     rows = [(joint["name"], *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
         *(percent(joint[key]) for key in _USED)) for joint in summary["joints"]]
     print_table(f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}",
@@ -141,14 +141,14 @@ def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     if summary["singular_values"]["before"] is not None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
         before, after = (number(v[0] / v[-1] if v[-1] else None) for v in values)
-        print(f"with the earlier recordings {after}; these alone {before}")
+        print(f"with the earlier recordings {after}; from the earlier recordings alone {before}")
     for sentence in summary["surroundings"]:
         print(sentence)
     if summary["clearance"]:
         print(Clearance(**summary["clearance"]))
     for constraint in summary["constraints"]:
-        print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
-    print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
+        print(f"{constraint['words']} at {percent(constraint['used'])} of the allowed value")
+    print(f"at rest within {number(summary['longest_stop'])} s after any failure")
 
 
 def _finish(options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any], pages: Mapping[str, bytes],

@@ -1,4 +1,4 @@
-"""``inertid fleet``: the robots and bags of a catalogue to tables and an overview."""
+"""``inertid fleet``: calibrate the robots of a catalogue; write tables and an overview page."""
 
 import argparse
 import logging
@@ -21,7 +21,7 @@ from .settings import configuration, inputs
 from .stopping import BAD_INPUT, DONE, REJECTED
 
 _JSON = "fleet.json"
-_MAX_LINES = 20  # of a table
+_MAX_LINES = 20  # per table
 
 _ROBOT_COLUMNS: Columns = (("robot", lambda row: row["serial"]), ("parameter", lambda row: row["parameter"]))
 _OUTLYING_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("change", lambda row: number(row["change"], 3)),

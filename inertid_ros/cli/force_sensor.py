@@ -1,4 +1,4 @@
-"""``inertid force-sensor``: what a force-torque sensor carries, and its bias."""
+"""``inertid force-sensor``: identify the load and the bias of a force-torque sensor."""
 
 import argparse
 from pathlib import Path
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         check_file(options.output, options.force, inputs(options))
     if bool(options.urdf) != bool(options.frame):
-        raise RecordingError("--urdf and --frame belong together: the sensor's pose is that of a frame of the URDF")
+        raise RecordingError("give --urdf and --frame together; this frame of the URDF gives the pose of the sensor")
     config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), config.robot) if options.urdf else None
     gravity = np.array(config.robot.gravity, dtype=float)
@@ -42,12 +42,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
-    """Poses ``(N, 7)`` of the sensor: those recorded, or of a frame of the URDF at the joint positions."""
+    """Poses ``(N, 7)`` of the sensor: as recorded, or computed from a URDF frame and the joint positions."""
     if model is None:
         if recording.base_pose is None:
             raise RecordingError(
-                f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the"
-                " topic of its pose (--set topics.pose=TOPIC)")
+                f"{recording.name}: lacks the pose of the sensor; give --urdf URDF --frame FRAME, or name the topic of"
+                " its pose (--set topics.pose=TOPIC)")
         return recording.base_pose
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
@@ -66,21 +66,21 @@ def _print(load: ForceSensorLoad) -> None:
         "tilt": [f"tilt {axis} [rad]" for axis in "xyz"]}
     rows = [quantity_row(name, quantity, digits=5) for key, texts in names.items()
         for name, quantity in zip(texts, load.quantities(key), strict=True)]
-    print_table("Load of the sensor, in its axes, and its bias", ("", "value", "deviation", "95 % interval"), rows)
+    print_table("Load and bias of the sensor, in the sensor's axes", ("", "value", "deviation", "95 % interval"), rows)
     if load.inertia is None:
-        print("inertia: the motion does not show it; turn the tool faster, and record at 50 Hz or more")
+        print("inertia: not identifiable from this motion; turn the tool faster, and record at 50 Hz or more")
     else:
         print(f"inertia about the centre of mass [kg m^2]: {np.array2string(load.inertia, precision=3)}")
 
 
 def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
-    """All figures, and the parameters of controllers that use them."""
+    """YAML with all results, and with the parameters of controllers that use them."""
     weight = load.mass * float(np.linalg.norm(gravity))
     offset = dict(zip("xyz", (-load.bias[:3]).tolist(), strict=True))
     torque = dict(zip("xyz", (-load.bias[3:]).tolist(), strict=True))
     sections = {
-        "What was identified; SI units, in the axes of the sensor": {"load": load.content()},
-        "For force_torque_sensor_broadcaster: what it adds to the measurement": {
+        "Identified load and bias; SI units, in the axes of the sensor": {"load": load.content()},
+        "For force_torque_sensor_broadcaster: offset that it adds to the measurement": {
             "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
         },
         "For admittance_controller: gravity compensation": {

@@ -1,4 +1,4 @@
-"""``inertid identify``: recordings to a result directory."""
+"""``inertid identify``: identify a robot from recordings; write a result directory."""
 
 import argparse
 import time
@@ -19,12 +19,12 @@ from .stopping import DONE, REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; a result that must not be used is written too, with exit status 3."""
+    """Run the command; a rejected result is written too, with exit status 3."""
     start = time.perf_counter()
     fitted = {Path(path).resolve() for path in options.recordings}
     for path in options.validate:
         if Path(path).resolve() in fitted:
-            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; --validate another recording")
+            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; give another recording")
     config = configuration(options, Configuration, _settings_of(options))
     earlier = (config.identify.prior,) if config.identify.prior else ()
     check_directory(options.output, RESULT, options.force, (*inputs(options), *earlier))
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:
-    """Settings that other options imply."""
+    """Settings implied by other options."""
     implied: dict[str, object] = {} if options.model is None else {"identify.equations": options.model}
     if options.model in MOMENTUM_EQUATIONS:
         implied["robot.base"] = "free"

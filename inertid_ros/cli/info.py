@@ -74,8 +74,8 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> int:
         rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
         print_table("Joints", ("joint", *shown), rows)
         if mapping := model.recorded_joints.translations(recorded):
-            print(f"in recordings {mapping}")
-        print_records("Links, with what is fixed to them", _GIVEN_LINK_COLUMNS, links)
+            print(f"names in recordings: {mapping}")
+        print_records("Links, with the bodies fixed to them", _GIVEN_LINK_COLUMNS, links)
 
     about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
     return deliver(options, {"kind": "urdf", **about, "joints": joints, "links": links}, show)

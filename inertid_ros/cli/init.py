@@ -1,4 +1,4 @@
-"""``inertid init``: look at a robot, and write the configuration with which it is calibrated."""
+"""``inertid init``: inspect a robot description, and write a configuration for its calibration."""
 
 import argparse
 import itertools
@@ -41,12 +41,12 @@ def run(options: argparse.Namespace) -> int:
         "joints": setup.model.joint_names, "settings": setup.settings, "notes": setup.notes,
         "controller": setup.driver.controller if setup.driver else ""}
     lines = [f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}",
-        *_settings_lines(setup.settings), *(f"look at: {note}" for note in setup.notes)]
+        *_settings_lines(setup.settings), *(f"check: {note}" for note in setup.notes)]
     return deliver(options, content, lambda: print("\n".join(lines)), f"{target}; next: {_next(urdf, target)}")
 
 
 def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
-    """URDF beside the configuration, from xacro."""
+    """Expand xacro to a URDF next to the configuration."""
     arguments = {}
     for text in options.xacro:
         name, separator, value = text.partition(":=")
@@ -59,14 +59,14 @@ def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
 
 
 def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
-    """A parameter file for the command line and for launch files."""
+    """Parameter file for the command line and for launch files."""
     controller = f" controller:={setup.driver.controller}" if setup.driver and setup.driver.controller else ""
     lines = [
-        f"# How {setup.model.name} is calibrated, as far as {urdf.name} tells. Correct what is not so.",
+        f"# Calibration of {setup.model.name}, with settings derived from {urdf.name}. Correct wrong settings.",
         f"#   {_next(urdf, target)}",
         f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
         f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller} \\",
-        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Look at:"]
+        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Check:"]
     wrap = textwrap.TextWrapper(_LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ",
         break_long_words=False, break_on_hyphens=False)
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
@@ -75,7 +75,7 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
 
 
 def _entries(settings: Iterable[Setting]) -> Iterator[str]:
-    """Lines of YAML with reasons; settings of one section stand together."""
+    """Lines of YAML with reasons; settings are grouped by section."""
     written: tuple[str, ...] = ()
     for setting in settings:
         *sections, name = setting.key.split(".")

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with stoppable():
             check_address_space("a command", _MIN_ADDRESS_SPACE_MIB)
-            # With these comes what help and usage errors need not wait for.
+            # Imported late, as help and usage errors need not wait for these imports.
             from .printing import PrintableStream
             from .settings import set_up_logging
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StoppedError as stopped:
         return _fail(*stopped.args)
     except BrokenPipeError:
-        # The reader of our output is gone; what remains in the buffer must not raise again at exit.
+        # The reader of our output is gone; the rest of the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Usage errors in one line, like every other error."""
+    """Parser that prints a usage error in one line, like all other errors."""
 
     def error(self, message: str) -> NoReturn:
         sys.stderr.write(f"inertid: error: {one_line(message)}; see {self.prog} --help\n")
@@ -80,14 +80,14 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    common.add_argument("-q", "--quiet", action="store_true", help="no notices and no progress on stderr")
-    common.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
+    common.add_argument("-q", "--quiet", action="store_true", help="print neither notices nor progress")
+    common.add_argument("--debug", action="store_true", help="print the traceback of an unexpected error")
     settings = _Parser(add_help=False)
     _take(settings, "--config", "FILE", "YAML configuration, plain or a ROS parameter file")
-    _take(settings, "--set", "KEY=VALUE", "one value, such as prepare.cutoff_hz=5", **_LIST)
+    _take(settings, "--set", "KEY=VALUE", "set one option, such as prepare.cutoff_hz=5", **_LIST)
     _take(settings, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)
     force = _Parser(add_help=False)
-    force.add_argument("--force", action="store_true", help="replace an earlier output, or the file that is there")
+    force.add_argument("--force", action="store_true", help="replace an earlier output or an existing file")
 
     parser = _Parser(prog="inertid", description="Dynamic calibration of robots: inertia and friction from motion.")
     parser.add_argument("--version", action="version", version=f"inertid {__version__}")
@@ -96,76 +96,81 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, summary: str, *parents: _Parser) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common])
 
-    init = add("init", "look at a robot and write its configuration, to be corrected", force)
+    init = add("init", "write a first configuration for a robot, to be reviewed and corrected", force)
     _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
     _take(init, "--xacro", "NAME:=VALUE",
-        "expand xacro with these arguments; it evaluates expressions of the file, so only of files that you trust",
+        "expand xacro with these arguments; this evaluates expressions in the file, so use only files that you trust",
         nargs="*")
     _take(init, "--effort", None,
-        "what joint states report as effort (default that of the robot's driver, where it is known)",
+        "quantity that joint states report as effort (default: from the robot's driver, if it is known)",
         choices=("torque", "current", "without_gravity"), default="")
-    _take(init, "--mounting", None, "what the robot is mounted on (default a floor, which is said)",
+    _take(init, "--mounting", None, "mounting of the robot (default: floor, stated as an assumption)",
         choices=("floor", "wall", "ceiling", "none"), default="")
     _take(init, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)
-    _take(init, "--recording", "RECORDING", "whose names of joints are compared; " + _RECORDING)
-    _take(init, "--output", "FILE", "YAML to write (default the robot's name, here)")
+    _take(init, "--recording", "RECORDING", "recording to compare joint names with; " + _RECORDING)
+    _take(init, "--output", "FILE", "YAML to write (default: named after the description, in this directory)")
 
     identify = add("identify", "find the parameters of a robot from recordings", settings, force)
     _take(identify, "recordings", "RECORDING", _RECORDING, nargs="+")
-    _take(identify, "--urdf", "FILE", "robot description, the prior", required=True)
+    _take(identify, "--urdf", "FILE", "robot description; its parameters are the prior", required=True)
     _take(identify, "--validate", "RECORDING", "held-out recordings", nargs="+", default=[])
     _take(identify, "--model", None,
-        "equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
+        "equations to fit: force; for a floating robot momentum, or momentum_change if its momentum is not zero",
         choices=("force", "momentum", "momentum_change"))
     _take(identify, "--prior", "RESULT_DIR", "result to continue: its recordings count as if they were fitted again")
     _take(identify, "--output", "DIR", "result directory to write", required=True)
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)
     _take(excite, "--urdf", "FILE", "robot description", required=True)
-    _take(excite, "--prior", "RESULT_DIR", "result to add to: the motion excites what its recordings left open")
+    _take(excite, "--prior", "RESULT_DIR", "earlier result; the motion excites parameters that are still uncertain")
     planned = excite.add_mutually_exclusive_group()
     _take(planned, "--start", "JOINT=POSITION",
-        "pose at both ends [rad or m]; other joints are in the middle of their range", **_LIST)
+        "pose at both ends [rad or m]; other joints start in the middle of their range", **_LIST)
     _take(planned, "--check", "PLAN", "a plan.yaml or JointTrajectory in YAML to check and show instead of planning")
     _take(excite, "--output", "DIR", "directory to write: plan.yaml, page and plots")
 
     validate = add("validate", "validate a result or a URDF on recordings", settings)
     _take(validate, "subject", "RESULT_DIR|URDF", "")
     _take(validate, "recordings", "RECORDING", _RECORDING, nargs="+")
-    _take(validate, "--urdf", "FILE", "to compare with; a result holds its own")
+    _take(validate, "--urdf", "FILE", "URDF to compare with (default for a result: its own prior)")
 
-    payload = add("payload", "identify what a calibrated robot holds", settings, force)
+    predict = add("predict", "predict torque along a motion, and fill it in as feed-forward", force)
+    _take(predict, "result", "RESULT_DIR", "")
+    _take(predict, "motion", "MOTION", "a plan.yaml or JointTrajectory in YAML")
+    _take(predict, "--fill", "FILE", "JointTrajectory in YAML to write, with the torque in the effort of every point")
+
+    payload = add("payload", "identify the payload of a calibrated robot", settings, force)
     _take(payload, "result", "RESULT_DIR", "result of the robot without the payload")
     _take(payload, "recordings", "RECORDING", "with the payload; " + _RECORDING, nargs="+")
-    _take(payload, "--frame", "LINK", "link in whose frame it is expressed (default the last moving one)", default="")
-    _take(payload, "--reference", "RECORDING", "of the same session without the payload", nargs="+", default=[])
-    _take(payload, "--drift", "SHARE", "by how much friction may have changed since the calibration (default 0.1)",
+    _take(payload, "--frame", "LINK", "frame of the payload's parameters (default: the last moving link)", default="")
+    _take(payload, "--reference", "RECORDING", "same session without the payload", nargs="+", default=[])
+    _take(payload, "--drift", "SHARE", "possible relative change of friction since the calibration (default 0.1)",
         type=_number(0.0, 10.0), default=0.1)
-    _take(payload, "--reference-drift", "SHARE", "by how much between the reference and the others (default 0.03)",
+    _take(payload, "--reference-drift", "SHARE", "relative change from reference to payload recordings (default 0.03)",
         type=_number(0.0, 10.0))
-    _take(payload, "--max-mass", "KG", "refuse a payload that is heavier", type=_mass, default=math.inf)
+    _take(payload, "--max-mass", "KG", "refuse a heavier payload", type=_mass, default=math.inf)
     _take(payload, "--output", "FILE", "payload.json to write")
 
-    sensor = add("force-sensor", "identify what a force-torque sensor carries, and its bias", settings, force)
-    _take(sensor, "recordings", "RECORDING", "of the sensor turned far about two axes; " + _RECORDING, nargs="+")
-    _take(sensor, "--sensor", "NAME", "wrench of the recording (default the only one)", default="")
-    _take(sensor, "--urdf", "FILE", "robot that carries the sensor (default the pose that was recorded, base_pose)")
-    _take(sensor, "--frame", "FRAME", "of the URDF, in which the wrench is expressed", default="")
+    sensor = add("force-sensor", "identify the load and the bias of a force-torque sensor", settings, force)
+    _take(sensor, "recordings", "RECORDING", "sensor turned far about two axes; " + _RECORDING, nargs="+")
+    _take(sensor, "--sensor", "NAME", "wrench channel of the recording (default: the only wrench)", default="")
+    _take(sensor, "--urdf", "FILE", "robot that carries the sensor (default: use the recorded pose, base_pose)")
+    _take(sensor, "--frame", "FRAME", "frame of the URDF in which the wrench is expressed", default="")
     _take(sensor, "--output", "FILE", "YAML file to write, with parameters of controllers")
 
-    fleet = add("fleet", "many robots with many bags: parameters, drift, and which robots differ", settings)
+    fleet = add("fleet", "calibrate many robots from many bags: parameters, drift, outlying robots", settings)
     _take(fleet, "catalogue", "CATALOGUE", "YAML or Parquet file with robots, bags and payloads")
-    _take(fleet, "--output", "DIR", "folder of results; what it has of an earlier run is not computed again",
+    _take(fleet, "--output", "DIR", "folder of results; results of an earlier run in it are not computed again",
         required=True)
     workers = fleet.add_mutually_exclusive_group()
-    _take(workers, "--scheduler", "ADDRESS", "of a Dask cluster (default processes on this machine)", default="")
+    _take(workers, "--scheduler", "ADDRESS", "address of a Dask cluster (default local processes)", default="")
     _take(workers, "--workers", "N", "worker processes on this machine (default one per core)", type=_number(1, 10_000),
         default=0)
 
     convert = add("convert", "convert a recording", settings, force)
     _take(convert, "input", "IN", _RECORDING)
     _take(convert, "output", "OUT", "NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
-    _take(convert, "--storage", None, "of a bag directory (default mcap)", choices=("mcap", "sqlite3"))
+    _take(convert, "--storage", None, "storage of a bag directory (default mcap)", choices=("mcap", "sqlite3"))
 
     info = add("info", "describe a recording, a URDF or a result directory", settings)
     _take(info, "subject", "RECORDING|URDF|RESULT_DIR", "")
@@ -174,23 +179,23 @@ def _parser() -> argparse.ArgumentParser:
     _take(report, "directory", "RESULT_DIR", "", nargs="?")
     _take(report, "--html", "FILE", "write the report as one HTML page")
     pair = ("RESULT_A", "RESULT_B")
-    _take(report, "--compare", pair, "what differs between two results of one robot", nargs=2)
+    _take(report, "--compare", pair, "compare two results of one robot", nargs=2)
 
     perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
     _take(perturb, "urdf", "URDF", "")
-    _take(perturb, "--seed", None, "of the random generator (default 0)", type=int, default=0)
+    _take(perturb, "--seed", None, "seed of the random generator (default 0)", type=int, default=0)
     _take(perturb, "--output", "FILE", "URDF to write", required=True)
     _take(perturb, "--mass-uncertainty", "SHARE", "largest change of a body's mass", type=float)
     return parser
 
 
 def _take(container: Any, name: str, metavar: str | tuple[str, ...] | None, about: str, **how: Any) -> None:
-    """Add an argument to a parser or to a group of one."""
+    """Add an argument to a parser or to an argument group."""
     container.add_argument(name, metavar=metavar, help=about or None, **how)
 
 
 def _number(low: _Number, high: _Number) -> Callable[[str], _Number]:
-    """Converter of a number within bounds, which are of its type."""
+    """Converter for numbers within bounds; the bounds give the type."""
 
     def number(text: str) -> _Number:
         value = type(low)(text)

@@ -1,4 +1,4 @@
-"""``inertid perturb``: a URDF perturbed by point masses."""
+"""``inertid perturb``: perturb a URDF by point masses."""
 
 import argparse
 from pathlib import Path

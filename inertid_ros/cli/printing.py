@@ -24,7 +24,7 @@ ShowProgress = Callable[[str, float], None]
 """Called with the stage and the fraction done."""
 Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
 """Titles of columns, and their texts for a record."""
-_ERROR_SECTIONS = {  # of a report, the most conclusive first
+_ERROR_SECTIONS = {  # sections of a report, the most conclusive first
     "validation": "held-out data",
     "blocks": "blocks of the fitted data, each held out in turn",
     "train": "fitted data",
@@ -34,7 +34,7 @@ _COMPARED_LINES = 10  # parameters of a comparison
 
 def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None], written: object = "",
         warnings: Iterable[str] = (), status: int = DONE) -> int:
-    """Print the one JSON object, or text and tables and what was written; then warnings. Returns the exit status."""
+    """Print one JSON object, or tables and the output path; then log warnings. Returns the exit status."""
     if options.json:
         raw(sys.stdout).write(json_text(content))
     else:
@@ -78,7 +78,7 @@ def print_records(title: str, columns: Columns, records: Iterable[Mapping[str, A
 
 @contextmanager
 def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterator[ShowProgress]:
-    """Show progress on stderr if that is a terminal; it begins with ``stage``."""
+    """Show progress on stderr if stderr is a terminal; the first stage is ``stage``."""
     if options.quiet or not sys.stderr.isatty():
         yield lambda stage, fraction: None
         return
@@ -92,13 +92,13 @@ def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterato
 
 
 class PrintableStream:
-    """Text stream to a terminal that escapes control characters, as of names in files from anywhere."""
+    """Text stream that escapes control characters; names in untrusted files may contain them."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        encoding = self.stream.encoding or "utf-8"  # of ASCII on some terminals
+        encoding = self.stream.encoding or "utf-8"  # ASCII on some terminals
         self.stream.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
@@ -107,7 +107,7 @@ class PrintableStream:
 
 
 def raw(stream: Any) -> TextIO:
-    """Stream below a :class:`PrintableStream`, for what moves the cursor by itself."""
+    """Stream below a :class:`PrintableStream`, for libraries that move the cursor."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
 
 
@@ -117,7 +117,7 @@ def care(decision: GateDecision) -> list[str]:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with so many significant digits; ``-`` for None."""
+    """Format a number with ``digits`` significant digits; ``-`` for None."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
@@ -156,13 +156,13 @@ _GAIN_COLUMNS: Columns = (
     ("joint", lambda gain: gain["joint"]),
     ("gain", lambda gain: number(gain["gain"])),
     ("95 % interval", lambda gain: " to ".join(map(number, gain["interval"]))),
-    ("", lambda gain: "identified" if gain["identified"] else "not shown by the loads"),
+    ("", lambda gain: "identified" if gain["identified"] else "not identifiable from the loads"),
 )
 _TERM_COLUMNS: Columns = (
     ("term", lambda term: term["name"]),
     ("joint", lambda term: term["joint"]),
     ("torque (standard deviation)", lambda term: _formula(term) or "left out"),
-    ("less squared error in held-out blocks", lambda term: _if_known(term["held_out_gain"], percent)),
+    ("reduction of squared error in held-out blocks", lambda term: _if_known(term["held_out_gain"], percent)),
     ("log-odds by the bodies", lambda term: _if_known(term.get("body_log_odds"), lambda odds: number(odds, 2))),
 )
 
@@ -201,9 +201,9 @@ def print_report(report: Mapping[str, Any]) -> None:
     confidence, rounds = report.get("confidence"), report.get("rounds")
     if confidence:
         share, joint = percent(confidence["deviation"]), confidence["joint"]
-        print(f"torque anywhere in the robot's range is known to {share} or better; least known is {joint}")
+        print(f"predicted torque is uncertain by at most {share} (1 sigma) over the robot's range; worst: {joint}")
     for index, done in enumerate(rounds["done"] if rounds else (), start=1):
-        print(f"round {index}: torque known to {percent(done['deviation'])} ({done['joint']})")
+        print(f"round {index}: torque uncertain by {percent(done['deviation'])} ({done['joint']})")
     if rounds and rounds["stopped"]:
         print(f"ended: {rounds['stopped']}")
     print_verdict(report)
@@ -237,14 +237,14 @@ def print_verdict(report: Mapping[str, Any]) -> None:
 
 
 def print_errors(report: Mapping[str, Any]) -> None:
-    """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
+    """Print torque errors of given and calibrated parameters, over all joints and per joint."""
     section = next((name for name in _ERROR_SECTIONS if name in report), "train")
     prior, errors = report["prior"][section], report[section]
     channels = report.get("channels", report["joint_names"])
     columns = zip(channels, errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True)
     rows = [(name, *map(number, values)) for name, *values in columns]
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
-    quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # not in older reports
+    quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # missing in older reports
     header = ("channel", quantity, "URDF as given", "calibrated")
     print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
 
@@ -271,7 +271,7 @@ def print_comparison(content: Mapping[str, Any]) -> None:
         error, recordings = percent(result["relative_error"]), ", ".join(result["recordings"])
         print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {recordings}")
     if not content["same_data"]:
-        print("their errors are on different data, and cannot be compared with each other")
+        print("the errors are on different data and cannot be compared with each other")
     if content["torque_difference"]:
         rows = [(joint, percent(share)) for joint, share in content["torque_difference"].items()]
         print_table("Difference of predicted torque over the robot's range", ("joint", "of torque"), rows)

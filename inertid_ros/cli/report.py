@@ -1,4 +1,4 @@
-"""``inertid report``: a result directory as tables, JSON or one HTML page; or two of them compared."""
+"""``inertid report``: print a result directory as tables, JSON or one HTML page, or compare two results."""
 
 import argparse
 

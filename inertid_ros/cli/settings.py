@@ -24,17 +24,17 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
-    "directory", "compare", "catalogue")
+    "directory", "compare", "catalogue", "motion")
 _USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "topics", "prepare.stamps"),
     "perturb": ("robot",)}
-"""Command to the sections of a configuration that it uses, for those that do not use all."""
+"""Sections of the configuration that a command uses, for commands that do not use all sections."""
 _BAG_SECTIONS = ("topics", "prepare.stamps")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
 
 def set_up_logging(options: argparse.Namespace) -> None:
-    """Show notices of the library as lines on stderr."""
+    """Print notices of the library as lines on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("inertid: %(message)s"))
     logger = logging.getLogger(__package__.partition(".")[0])
@@ -46,7 +46,7 @@ def set_up_logging(options: argparse.Namespace) -> None:
 def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[str, object] | None = None) -> T:
     """Configuration of ``--config``, changed by ``implied`` settings of other options, ``--set`` and ``--lock``.
 
-    ConfigurationError: an option is unknown, invalid or without effect, or two contradict each other.
+    ConfigurationError: an option is unknown, invalid or without effect, or two options contradict each other.
     """
     config = load_configuration(options.config, tree) if options.config else tree()
     values = attrs.asdict(config)
@@ -79,14 +79,14 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
 
 
 def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
-    """Refuse a setting of the command line that the command, or these recordings, do not use."""
+    """Refuse a command line setting that has no effect on this command or on these recordings."""
     if not _is_below(key, _USED_SECTIONS.get(options.command, ("",))):
         raise ConfigurationError(f"{option}: `inertid {options.command}` does not use {key}; leave it out")
     names = ("recordings", "validate", "reference", "input", "subject")
     recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
     if recordings and _is_below(key, _BAG_SECTIONS) and all(path.endswith(".npz") for path in recordings):
         raise ConfigurationError(
-            f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out")
+            f"{option}: has no effect on .npz files, whose channel names are fixed; leave it out")
 
 
 def _is_below(key: str, sections: Sequence[str]) -> bool:
@@ -94,7 +94,7 @@ def _is_below(key: str, sections: Sequence[str]) -> bool:
 
 
 def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
-    """Keys and values of one setting: a mapping for a section sets only the keys that it names."""
+    """Keys and values of one setting; a mapping for a section sets only the keys in the mapping."""
     field: Any = None
     for part in key.split("."):
         field = getattr(attrs.fields(attrs.resolve_types(tree)), part, None)
@@ -110,7 +110,7 @@ def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]
 
 
 def check_same_robot(config: Configuration, result: Result) -> None:
-    """Refuse options of the robot and equations that differ from those of a result, which brings its own."""
+    """Refuse robot options and equations that differ from the options stored in a result."""
     stored = result.report["provenance"].get("configuration") or {}
     sections = {"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}
     former = dict(flat(sections))
@@ -124,12 +124,12 @@ def check_same_robot(config: Configuration, result: Result) -> None:
         if former and former.get(key) != value:
             raise ConfigurationError(
                 f"{key} is {flow(value)}, but {result.directory} was identified with"
-                f" {flow(former[key]) if key in former else 'none'}, and a result brings its own robot; leave {key} out"
+                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out"
             )
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
-    """Parse the texts ``JOINT=POSITION`` of a command line option; ConfigurationError if two contradict each other."""
+    """Parse texts ``JOINT=POSITION`` of a command line option; ConfigurationError if two texts contradict."""
     numbers: dict[str, tuple[str, float]] = {}
     for text in texts:
         joint, _, position = (part.strip() for part in text.partition("="))
@@ -147,12 +147,12 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
 
 def recordings_of_any_length(paths: Sequence[str], config: Configuration,
         joints: RecordedJoints) -> list[Recording | LongRecording]:
-    """Recordings in the order of their paths; what is too long for memory is read in parts."""
+    """Recordings in the order of their paths; a recording too long for memory is read in parts."""
     return [load_any_length(path, config.topics, joints, config.prepare.stamps) for path in paths]
 
 
 def inputs(options: argparse.Namespace, names: Sequence[str] = _INPUTS) -> Iterator[str]:
-    """Paths that a command reads, as its arguments name them."""
+    """Paths of input files in the arguments of a command."""
     for name in names:
         value = getattr(options, name, None)
         yield from ([value] if isinstance(value, str) else value or ())

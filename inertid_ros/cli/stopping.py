@@ -1,4 +1,4 @@
-"""Exit statuses of commands, and their end on SIGINT and SIGTERM."""
+"""Exit statuses of commands, and handling of SIGINT and SIGTERM."""
 
 import contextlib
 import signal
@@ -19,7 +19,7 @@ class StoppedError(BaseException):
 def stoppable() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into an exception, so that incomplete files are removed before the exit.
 
-    KeyboardInterrupt is not used for SIGINT, as Python may remember a caught one and end by the signal itself.
+    SIGINT does not raise KeyboardInterrupt, as Python may remember that it was caught, and exit by the signal itself.
     """
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
@@ -44,7 +44,7 @@ def ends_early() -> Iterator[None]:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], Any], *numbers: signal.Signals) -> Iterator[None]:
-    """Install a handler of signals, if this is the main thread, which alone may."""
+    """Install a signal handler in the main thread; other threads may not install handlers."""
     before = {}
     with contextlib.suppress(ValueError):
         before = {number: signal.signal(number, handler) for number in numbers}

@@ -1,4 +1,4 @@
-"""``inertid validate``: a result or a URDF against recordings."""
+"""``inertid validate``: validate a result or a URDF on recordings."""
 
 import argparse
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .stopping import DONE, REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; exit status 3 if the subject must not be used for such motions."""
+    """Run the command; exit status 3 if the subject must not be used for motions like these."""
     result = Result.load(options.subject) if Path(options.subject).is_dir() else None
     config = configuration(options, Configuration)
     if result is not None:

@@ -1,7 +1,7 @@
-"""Options: typed models with description, unit, range and choices, the same for YAML, ROS parameters and command line.
+"""Options: typed models with description, unit, range and choices, shared by YAML, ROS parameters and command line.
 
-The models are attrs classes; every numeric choice of the packages above is defined here and imported by them.
-``option_fields`` defines options, ``structuring`` fills them, ``configuration`` holds the trees of commands, ``nodes``
-those of nodes, ``yaml_files`` reads both; the other modules hold the options of one subject each. It imports ``core``
-alone, and no NumPy.
+The models are attrs classes. Every numeric choice of the packages above is defined here and imported by them.
+``option_fields`` defines options and ``structuring`` fills them. ``configuration`` holds the option trees of commands,
+``nodes`` the trees of nodes, and ``yaml_files`` reads both. Each other module holds the options of one subject. The
+package imports only ``core``, and not NumPy.
 """

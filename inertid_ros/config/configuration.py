@@ -1,7 +1,7 @@
-"""The configuration: trees of options for command line and nodes, and options that have an effect beside others only.
+"""Configuration: option trees of command line and nodes, and options that have an effect only with other options.
 
-Without the others such an option is refused. A value that is the default says nothing about what somebody wants,
-whether it was written down or not.
+Without these other options, such an option is refused. A value equal to the default counts as not given, even if it is
+written in a file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,13 +21,13 @@ from .structuring import flat, flow
 GIVEN: Literal["given"] = "given"
 ABSENT: Literal["absent"] = "absent"
 Wanted = tuple[Any, ...] | range | Literal["given", "absent"]
-"""Values of another option, one of which it must have or hold, all from one on as a range; or that it must differ from
-its default, or not. Without any value, the other option is what counts instead."""
+"""Condition on another option: it equals or contains one of these values (a range: from its start on), or differs from
+its default (``given``) or not (``absent``). Without values, the other option replaces this option."""
 
 
 @attrs.frozen
 class Configuration:
-    """Everything that can be set of reading, preparing and identifying, by topic."""
+    """All options of reading, preparing and identifying, by topic."""
 
     robot: RobotOptions = section(RobotOptions)
     topics: RecordingTopics = section(RecordingTopics)
@@ -38,7 +38,7 @@ class Configuration:
 
 @attrs.frozen
 class ExcitationConfiguration:
-    """Everything that can be set of planning a motion, by topic."""
+    """All options of planning a motion, by topic."""
 
     robot: RobotOptions = section(RobotOptions)
     limits: LimitOptions = section(LimitOptions)
@@ -47,10 +47,10 @@ class ExcitationConfiguration:
 
 @attrs.frozen
 class Effect:
-    """Options, and the conditions of which one at least must hold where they are given.
+    """Options, and conditions: at least one must hold if the options are given.
 
-    Both are keys of options or of sections; those of ``needs`` also of mappings of named elements. The options are
-    given as text with blanks between them.
+    ``words`` holds keys of options or sections, separated by blanks. ``needs`` maps keys of options, sections or
+    mappings of named elements to conditions.
     """
 
     words: str
@@ -63,11 +63,11 @@ class Effect:
 
 _BASE_TOPICS = ("topics.odometry", "topics.pose", "topics.twist", "topics.imu")
 _CONTACT_THRESHOLDS = "prepare.wrenches.contact_on_n prepare.wrenches.contact_off_n prepare.wrenches.max_slip_m_s"
-_BY_SEARCH = ("fourier", "cycloidal", "bspline")  # all motions but direction combinations
+_BY_SEARCH = ("fourier", "cycloidal", "bspline")  # all types except direction combinations
 
 
 def _planned(*types: str) -> dict[str, Any]:
-    """One of the two motions that are planned, the fitted and the held-out one, is of one of these types."""
+    """Condition: the fitted motion or the held-out motion has one of these types."""
     return {"excitation.kind": types, "excitation.validation_kind": types}
 
 
@@ -108,27 +108,27 @@ EFFECTS = (
         {"excitation.balance.support": GIVEN}),
     Effect("excitation.balance.ground_m",
         {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
-    Effect(  # a robot that floats is planned for without regard to what surrounds it, and to torques
+    Effect(  # plans for a floating robot ignore its surroundings and its torques
         "excitation.floor_m excitation.collision.obstacles excitation.collision.clearance_m"
         " excitation.collision.obstacle_clearance_m excitation.collision.ignored excitation.collision.srdf"
         " excitation.balance limits.effort limits.effort_fraction",
         {"robot.base": ("fixed",)},
     ),
 )
-"""Options of reading, identifying and planning that have an effect beside certain others only."""
+"""Options of reading, identifying and planning that have an effect only with certain other options."""
 
 
 def check_configuration(configuration: Configuration | ExcitationConfiguration, where: str) -> None:
-    """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`."""
+    """Refuse given options that have no effect with the other options, see :data:`EFFECTS`."""
     check_effects(EFFECTS, dict(flat(attrs.asdict(configuration))), options(type(configuration)), where)
 
 
 def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: Iterable[Option], where: str) -> None:
-    """Refuse options that are given and have no effect beside the others; the ConfigurationError names both.
+    """Refuse given options that have no effect with the other options; the ConfigurationError names both.
 
     Parameters
     ----------
-    effects : those about options that are not ``known`` are left alone.
+    effects : effects of options that are not ``known`` are ignored.
     values : dotted key to value.
     where : file or node, for messages.
     """

@@ -1,4 +1,4 @@
-"""Options of exciting motions: limits, what they must not touch, how they are planned and executed, when they stop."""
+"""Options of exciting motions: limits, collisions, planning, execution and stops."""
 
 import math
 from collections.abc import Mapping
@@ -23,17 +23,17 @@ _PERIODS, _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 6, 0.03, 0.2
 
 @attrs.frozen
 class LimitOptions:
-    """How the limits of a motion follow from those of the URDF."""
+    """Limits of a motion, derived from the limits of the URDF."""
 
-    position_margin: float = option(0.05, "kept from the URDF's position limits [rad or m]", 0.0, 10.0)
-    velocity_fraction: float = option(0.8, "of the URDF's velocity limits that a motion may use", 0.01, 1.0)
-    effort_fraction: float = option(0.8, "of the URDF's effort limits that the prior model may need; the rest covers"
-        " its error", 0.01, 1.0)
+    position_margin: float = option(0.05, "distance kept from the URDF's position limits [rad or m]", 0.0, 10.0)
+    velocity_fraction: float = option(0.8, "fraction of the URDF's velocity limits that a motion may use", 0.01, 1.0)
+    effort_fraction: float = option(0.8, "fraction of the URDF's effort limits that the prior model may need; the"
+        " rest covers its error", 0.01, 1.0)
     # 250 mm/s, the reduced speed of ISO 10218-1, at half a metre from the joint
-    default_velocity: float = option(0.5, "limit of joints to which neither the URDF nor velocity gives one; it is told"
+    default_velocity: float = option(0.5, "limit of joints without a limit in the URDF or in velocity; it is logged"
         " [rad/s or m/s]", 1e-3, 1e3)
-    default_acceleration: float = option(5.0, "limit of joints that acceleration does not name; a URDF has none"
-        " [rad/s^2 or m/s^2]", 1e-3, 1e4)
+    default_acceleration: float = option(5.0, "limit of joints that are not in acceleration; URDFs have no such"
+        " limits [rad/s^2 or m/s^2]", 1e-3, 1e4)
     acceleration: Mapping[str, float] = named(float, "limit of a joint [rad/s^2 or m/s^2]", "acceleration_joint_names",
         minimum=1e-9, maximum=1e9)
     velocity: Mapping[str, float] = named(float, "limit of a joint in place of the URDF's [rad/s or m/s]",
@@ -42,7 +42,7 @@ class LimitOptions:
         "effort_joint_names", minimum=1e-9, maximum=1e9)
     position: Mapping[str, tuple[float, ...]] = named(float, "lower and upper limit of a joint, inside the URDF's [rad"
         " or m]", "position_joint_names", many=True, length=2, minimum=-1e6, maximum=1e6)
-    continuous_range: float = option(math.pi, "joints without position limits stay within plus and minus this [rad]",
+    continuous_range: float = option(math.pi, "range of joints without position limits, to both sides of zero [rad]",
         0.01, 1e3)
 
 
@@ -50,12 +50,12 @@ class LimitOptions:
 class ObstacleOptions:
     """A body around the robot."""
 
-    shape: str = option(REQUIRED, "box, sphere, cylinder or capsule, the last two along z", of=str,
+    shape: str = option(REQUIRED, "box, sphere, or along z: cylinder or capsule", of=str,
         choices=tuple(OBSTACLE_SHAPES))
     size: tuple[float, ...] = option((), "full edges of a box [m]", 1e-6, 1e4, of=float)
-    radius: float = option(0.0, "of all but a box [m]", 0.0, 1e4)
-    length: float = option(0.0, "of a cylinder, or of a capsule without its caps [m]", 0.0, 1e4)
-    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "of its centre in the root frame [m]", 1e4)
+    radius: float = option(0.0, "radius of a sphere, cylinder or capsule [m]", 0.0, 1e4)
+    length: float = option(0.0, "length of a cylinder, or of a capsule without its caps [m]", 0.0, 1e4)
+    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "position of its centre in the root frame [m]", 1e4)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw in the root frame [rad]", 10.0)
 
     def __attrs_post_init__(self) -> None:
@@ -70,16 +70,16 @@ class ObstacleOptions:
 
 @attrs.frozen
 class CollisionOptions:
-    """What a motion must not touch."""
+    """Collision checks of a motion."""
 
-    self_collision: bool = option(True, "links keep clear of one another, by the collision shapes of the URDF")
-    clearance_m: float = option(0.01, "smallest distance of links from one another [m]", 0.0, 10.0)
+    self_collision: bool = option(True, "links keep clear of each other, by the collision shapes of the URDF")
+    clearance_m: float = option(0.01, "smallest distance between links [m]", 0.0, 10.0)
     obstacle_clearance_m: float = option(0.05, "smallest distance of links from obstacles and from the floor or"
         " mounting plane [m]", 0.0, 10.0)
     obstacles: Mapping[str, ObstacleOptions] = named(ObstacleOptions, "bodies around the robot", "obstacle_names")
-    mesh_folders: tuple[str, ...] = option((), "folders in which package:// meshes are looked for, before those above"
-        " the URDF and of ROS")
-    srdf: str = option("", "file that names pairs of links not to be checked; the links of a joint never are")
+    mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes, before the folders above"
+        " the URDF and the folders of ROS")
+    srdf: str = option("", "file with pairs of links that are not checked; links of a joint are never checked")
     ignored: Mapping[str, tuple[str, ...]] = named(str, "links and obstacles that a link or obstacle is not checked"
         " against", "ignored_names", many=True)
 
@@ -88,12 +88,12 @@ class CollisionOptions:
 class AreaOptions:
     """Corners of an area on the ground, in the root frame."""
 
-    x: tuple[float, ...] = option((), "of every corner [m]", -1e4, 1e4, of=float)
-    y: tuple[float, ...] = option((), "of every corner [m]", -1e4, 1e4, of=float)
+    x: tuple[float, ...] = option((), "x of every corner [m]", -1e4, 1e4, of=float)
+    y: tuple[float, ...] = option((), "y of every corner [m]", -1e4, 1e4, of=float)
 
     def __attrs_post_init__(self) -> None:
         if len(self.x) != len(self.y):
-            raise ConfigurationError(f"x has {len(self.x)} values and y {len(self.y)}; give both of every corner")
+            raise ConfigurationError(f"x has {len(self.x)} values and y {len(self.y)}; give both for every corner")
 
 
 @attrs.frozen
@@ -102,120 +102,120 @@ class BalanceOptions:
 
     Attributes
     ----------
-    support : area of contact, in which the zero-moment point stays; without corners it is not checked.
-    com_region : area above which the centre of mass stays; without corners that of contact with its margin.
+    support : contact area that must contain the zero-moment point; without corners it is not checked.
+    com_region : area below the centre of mass; without corners: the contact area with its margin.
     """
 
     support: AreaOptions = section(AreaOptions)
     ground_m: float = option(0.0, "height of the ground in the root frame [m]", -100.0, 100.0)
-    support_margin_m: float = option(0.02, "kept from the edges of the area of contact [m]", 0.0, 10.0)
+    support_margin_m: float = option(0.02, "distance kept from the edges of the contact area [m]", 0.0, 10.0)
     normal_force: float = option(0.2, "smallest force on the ground, as a fraction of the weight", 0.0, 1.0)
     com_region: AreaOptions = section(AreaOptions)
 
 
 @attrs.frozen
 class CombinationOptions:
-    """How a motion of direction combinations is planned ([Naveen2019]_ sec. 5)."""
+    """Planning of a motion of direction combinations ([Naveen2019]_ sec. 5)."""
 
-    interval_s: float = option(1.0, "of each interval [s]", 0.05, 600.0)
-    offered: int = option(256, "combinations to choose from, at most; n joints have 2^(n-1)", 2, 100_000)
-    most: int = option(67, "intervals kept at most; 0 keeps what pruning keeps", 0, 100_000)
-    neutral: int = option(5, "intervals in a row that pruning keeps without gain", 0, 1000)
-    significant: float = option(1 / 300, "singular values count from this fraction of the largest on", 1e-12, 1.0)
-    velocity_reward: float = option(0.003, "weight of one over the mean squared velocity beside the condition number"
-        " [rad^2/s^2]", 0.0, 1e6)
+    interval_s: float = option(1.0, "duration of each interval [s]", 0.05, 600.0)
+    offered: int = option(256, "largest number of combinations to choose from; n joints have 2^(n-1)", 2, 100_000)
+    most: int = option(67, "largest number of intervals; 0 keeps all intervals after pruning", 0, 100_000)
+    neutral: int = option(5, "consecutive intervals without gain that pruning keeps", 0, 1000)
+    significant: float = option(1 / 300, "singular values below this fraction of the largest are ignored", 1e-12, 1.0)
+    velocity_reward: float = option(0.003, "weight of one over the mean squared velocity, added to the condition"
+        " number [rad^2/s^2]", 0.0, 1e6)
     wheel_range: float = option(9.42477796076938, "angle that every reaction wheel turns in an interval [rad]",
         1e-6, 1e6)
-    orders: int = option(8, "random orders of the combinations that are tried", 1, 10_000)
-    starts: int = option(20, "random seeds tried per order, before and after pruning", 1, 100_000)
-    iterations: int = option(40, "of sequential quadratic programming after pruning; before it a quarter", 0, 100_000)
+    orders: int = option(8, "random orders of the combinations to try", 1, 10_000)
+    starts: int = option(20, "random seeds to try per order, before and after pruning", 1, 100_000)
+    iterations: int = option(40, "SQP iterations after pruning; a quarter of them before pruning", 0, 100_000)
     samples: int = option(6, "instants per interval at which the cost is evaluated", 2, 1000)
 
 
 @attrs.frozen
 class ExcitationOptions:
-    """How an exciting motion is planned."""
+    """Planning of an exciting motion."""
 
     kind: str = option("fourier", "motion to plan; combinations are cycloidal intervals of direction combinations,"
-        " which are planned for the condition number, without regard to earlier recordings", choices=MOTION_TYPES)
-    duration_s: float = option(20.0, "of the motion [s]", 1.0, 600.0)
-    base_frequency_hz: float = option(0.1, "of the Fourier series; a whole number of periods in the duration moves best"
-        " [Hz]", 1e-3, 10.0)
-    harmonics: int = option(6, "of the Fourier series", 2, 50)
-    intervals: int = option(20, "of the cycloidal or B-spline motion", 2, 1000)
-    criterion: str = option("condition", "what planning makes small: condition number, or root mean square (a),"
+        " planned for the condition number without use of earlier recordings", choices=MOTION_TYPES)
+    duration_s: float = option(20.0, "duration of the motion [s]", 1.0, 600.0)
+    base_frequency_hz: float = option(0.1, "base frequency of the Fourier series; best is a whole number of periods in"
+        " the duration [Hz]", 1e-3, 10.0)
+    harmonics: int = option(6, "number of harmonics of the Fourier series", 2, 50)
+    intervals: int = option(20, "number of intervals of the cycloidal or B-spline motion", 2, 1000)
+    criterion: str = option("condition", "quantity that planning minimizes: condition number, or root mean square (a),"
         " geometric mean (d) or largest (e) standard deviation of the parameters", choices=CRITERIA)
-    scaling: str = option("columns", "what a step in the parameters counts: regressor columns of unit norm, the prior's"
-        " metric (the same in all frames and units), their prior values, or SI units (none)",
+    scaling: str = option("columns", "scaling of the parameters in the criterion: regressor columns of unit norm,"
+        " the prior's metric (equal in all frames and units), their prior values, or SI units (none)",
         choices=CRITERION_SCALINGS)
-    measured: tuple[str, ...] = option(("joints",), "what is measured: joint torques, the wrench at the base (a force"
-        " plate)", choices=MEASURED)
+    measured: tuple[str, ...] = option(("joints",), "measured quantities: joint torques, the wrench at the base (a"
+        " force plate)", choices=MEASURED)
     base_deviation: tuple[float, ...] = option((1.0, 0.3), "standard deviations of force and torque at the base per"
         " root second [N, N m]", 1e-9, 1e9, length=2)
-    kept_parameters: int = option(0, "only so many combinations of parameters count, the best excited; 0 counts all",
+    kept_parameters: int = option(0, "number of best excited parameter combinations in the criterion; 0 takes all",
         0, 100_000)
-    criterion_bound: float = option(math.inf, "combinations are left out until the criterion of the rest can be brought"
-        " below this", minimum=1e-12)
-    seed: int = option(0, "of the random starts; the same seed gives the same motion", minimum=0)
-    validation_kind: str = option("fourier", "of the held-out motion", choices=MOTION_TYPES)
-    validation_duration_s: float = option(0.0, "of the held-out motion [s]; 0 is as long as the other", 0.0, 600.0)
-    validation_seed: int = option(1, "of the held-out motion", minimum=0)
-    starts: int = option(48, "random feasible motions to begin with", 1, 100_000)
-    improved: int = option(3, "of the best of them that are improved", 0, 1000)
-    workers: int = option(0, "processes that improve at once; 0 takes one per core; the motion is the same", 0, 1024)
-    iterations: int = option(60, "of each improvement, at most", 0, 100_000)
-    time_limit_s: float = option(60.0, "planning ends then with the best motion so far; reached, it depends on the"
-        " machine's speed [s]", 0.1, 1e5)
+    criterion_bound: float = option(math.inf, "combinations are left out until the criterion of the remaining"
+        " combinations can fall below this bound", minimum=1e-12)
+    seed: int = option(0, "seed of the random starts; the same seed gives the same motion", minimum=0)
+    validation_kind: str = option("fourier", "type of the held-out motion", choices=MOTION_TYPES)
+    validation_duration_s: float = option(0.0, "duration of the held-out motion [s]; 0 takes duration_s", 0.0, 600.0)
+    validation_seed: int = option(1, "seed of the held-out motion", minimum=0)
+    starts: int = option(48, "number of random feasible motions to begin with", 1, 100_000)
+    improved: int = option(3, "number of the best start motions to improve", 0, 1000)
+    workers: int = option(0, "number of parallel processes; 0: one per core; the motion does not depend on it", 0, 1024)
+    iterations: int = option(60, "largest number of iterations of each improvement", 0, 100_000)
+    time_limit_s: float = option(60.0, "longest planning time; at this limit the best motion so far is used, which"
+        " depends on the speed of the machine [s]", 0.1, 1e5)
     criterion_samples: int = option(120, "instants at which the criterion is evaluated", 10, 100_000)
     limit_use: float = option(0.95, "fraction of velocity and acceleration limits used; the rest is room for braking",
         0.05, 1.0)
-    mounting: str = option("floor", "what the robot is mounted on: nothing moves below (behind) the lowest point of its"
-        " base in the root frame; none looks at no floor", choices=MOUNTINGS)
-    floor_m: float = option(-math.inf, "height in the root frame that no part of a moving link may go below; -.inf"
-        " leaves it to mounting [m]", maximum=1e4)
-    constraint_samples: int = option(400, "instants at which the search looks at distances; the finished plan is proven"
-        " in between", 10, 100_000)
-    knot_step_s: float = option(0.02, "distance of the plan's points [s]", 1e-3, 0.1)
+    mounting: str = option("floor", "surface that carries the robot: no link moves below (behind) the lowest point of"
+        " the base in the root frame; none disables this check", choices=MOUNTINGS)
+    floor_m: float = option(-math.inf, "lowest height in the root frame for all parts of moving links; -.inf takes"
+        " it from mounting [m]", maximum=1e4)
+    constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is proven"
+        " between these instants, too", 10, 100_000)
+    knot_step_s: float = option(0.02, "time between points of the plan [s]", 1e-3, 0.1)
     collision: CollisionOptions = section(CollisionOptions)
     balance: BalanceOptions = section(BalanceOptions)
     combinations: CombinationOptions = section(CombinationOptions)
 
     @property
     def held_out(self) -> "ExcitationOptions":
-        """Those of the held-out motion; ConfigurationError if it would be the motion that is fitted."""
+        """Options of the held-out motion; ConfigurationError if it equals the fitted motion."""
         duration = self.validation_duration_s or self.duration_s
         if (self.validation_kind, self.validation_seed, duration) == (self.kind, self.seed, self.duration_s):
             raise ConfigurationError(
                 f"excitation.seed and excitation.validation_seed are both {self.seed}, so that the held-out motion"
-                " would be the one that is fitted; change one of them")
+                " equals the fitted motion; change one of them")
         return attrs.evolve(self, kind=self.validation_kind, seed=self.validation_seed, duration_s=duration)
 
 
 @attrs.frozen
 class BrakeOptions:
-    """How hard a brake along the path may be."""
+    """Strength of a brake along the path."""
 
-    shortest_s: float = option(0.2, "fastest stop from full speed that is tried [s]", 0.01, 10.0)
+    shortest_s: float = option(0.2, "shortest stop from full speed that is tried [s]", 0.01, 10.0)
     rise_s: float = option(0.1, "time from no deceleration to the strongest [s]", 0.01, 10.0)
-    longest_s: float = option(3.0, "a plan that needs longer than this to stop from any phase is refused [s]",
+    longest_s: float = option(3.0, "longest stop from any phase; a plan that needs longer is refused [s]",
         0.1, 60.0)
 
 
 @attrs.frozen
 class ExecutionOptions:
-    """How a plan is handed to the controller: horizons that each end at rest."""
+    """Execution of a plan by the controller, in horizons that each end at rest."""
 
     horizon_s: float = option(0.25, "time that each message follows the plan before it brakes [s]", 0.02, 2.0)
-    period_s: float = option(0.05, "time between two messages; horizon_s less this is how late the sender may be [s]",
+    period_s: float = option(0.05, "time between two messages; the sender may be late by horizon_s - period_s [s]",
         1e-3, 0.5)
-    grid_s: float = option(0.02, "distance of the phases at which a brake may begin [s]", 1e-3, 0.2)
-    step_s: float = option(0.01, "distance of the points; divides the grid [s]", 1e-3, 0.1)
-    latency_s: float = option(0.02, "a motion and a stop begin no sooner than this after they are asked for; a brake"
-        " that the controller receives later than that sets the robot back [s]", 0.0, 0.1)
+    grid_s: float = option(0.02, "time between phases at which a brake may begin [s]", 1e-3, 0.2)
+    step_s: float = option(0.01, "time between points; grid_s is a multiple of it [s]", 1e-3, 0.1)
+    latency_s: float = option(0.02, "time from a request to the begin of a motion or stop; a brake that reaches the"
+        " controller later than this sets the robot back [s]", 0.0, 0.1)
     approach_speed: float = option(0.25, "fraction of the velocity limits on the way to the start of the plan",
         0.01, 1.0)
     settle_s: float = option(0.5, "pause at the start of the plan [s]", 0.02, 60.0)
-    max_start_error: float = option(1.0, "farthest distance to the start of the plan that is approached [rad or m]",
+    max_start_error: float = option(1.0, "largest distance from which the start of the plan is approached [rad or m]",
         0.0, 100.0)
     brake: BrakeOptions = section(BrakeOptions)
 
@@ -233,8 +233,8 @@ class ExecutionOptions:
 class StateMonitorOptions:
     """Limits of the joint states beyond which a robot stops."""
 
-    state_timeout_s: float = option(0.0, "a brake is commanded if no state is accepted for so long, by receipt on the"
-        " steady clock; 0 leaves that to the last horizon, which brakes by itself (arms that are controlled by efforts:"
+    state_timeout_s: float = option(0.0, "a brake is commanded if no state is accepted for this time, by receipt on the"
+        " steady clock; 0 relies on the last horizon, which brakes by itself (arms that are controlled by efforts:"
         " six periods of the driver, 0.03 to 0.2) [s]", 0.0, 2.0)
     max_age_s: float = option(0.1, "states whose stamp is older than this at receipt are late and rejected [s]",
         0.005, 10.0)
@@ -244,14 +244,14 @@ class StateMonitorOptions:
     rate_window_s: float = option(2.0, "window of the rate [s]", 0.1, 10.0)
     tracking_tolerance: float = option(0.1, "largest distance of measured from commanded position [rad or m]",
         1e-4, 10.0)
-    stuck_distance: float = option(0.02, "a joint that was commanded this far while its reported position kept every"
-        " digit is stuck [rad or m]", 1e-4, 10.0)
-    max_effort_fraction: float = option(1.0, "of the URDF's effort limits; more for effort_time_s stops the motion",
-        0.01, 10.0)
+    stuck_distance: float = option(0.02, "a joint is stuck if it was commanded this far while its reported position"
+        " did not change in any digit [rad or m]", 1e-4, 10.0)
+    max_effort_fraction: float = option(1.0, "fraction of the URDF's effort limits; more for effort_time_s stops the"
+        " motion", 0.01, 10.0)
     effort_time_s: float = option(0.05, "see max_effort_fraction [s]", 0.0, 10.0)
 
     def timed(self: Monitoring, period_s: float) -> Monitoring:
-        """Return the options with a timeout for efforts that follow from states that come every ``period_s`` seconds.
+        """Return the options with the timeout for control by efforts, if states come every ``period_s`` seconds.
 
         A period of NaN takes the shortest timeout.
         """
@@ -265,34 +265,33 @@ class StateMonitorOptions:
 class MonitorOptions(StateMonitorOptions):
     """Limits beyond which a motion along a plan stops."""
 
-    max_wait_s: float = option(3.0, "a robot that came to rest because states or horizons were late goes on along its"
+    max_wait_s: float = option(3.0, "a robot that came to rest because of late states or horizons continues along its"
         " path if they come again within this time; 0 ends the motion at once [s]", 0.0, 60.0)
     progress_tolerance: float = option(0.0, "distance by which a message may set the robot forward, if the controller's"
         " speed is scaled; 0 takes a tenth of tracking_tolerance [rad or m]", 0.0, 10.0)
-    lease_timeout_s: float = option(0.4, "without a renewed lease for this long the motion stops, where one was asked"
-        " for [s]", 0.05, 60.0)
+    lease_timeout_s: float = option(0.4, "motions with a lease stop without renewal for this time [s]", 0.05, 60.0)
 
 
 @attrs.frozen
 class EffortControlOptions:
-    """How an arm is controlled by efforts while parameters adapt."""
+    """Control of an arm by efforts while parameters adapt."""
 
-    rate_hz: float = option(500.0, "of the effort commands [Hz]", 50.0, 2000.0)
-    controller_type: str = option("passivity", "how the torque follows from the error",
+    rate_hz: float = option(500.0, "rate of the effort commands [Hz]", 50.0, 2000.0)
+    controller_type: str = option("passivity", "control law from the error to the torque",
         choices=("passivity", "computed_torque"))
     law: str = option("natural", "metric in which parameters adapt; none keeps the first estimate",
         choices=("natural", "pullback", "none"))
-    bandwidth: float = option(20.0, "of the controller: errors of position decay as exp(-bandwidth t) [1/s]",
+    bandwidth: float = option(20.0, "bandwidth of the controller: position errors decay as exp(-bandwidth t) [1/s]",
         0.1, 200.0)
-    speed: float = option(10.0, "of adaptation", 0.0, 1e4)
+    speed: float = option(10.0, "speed of adaptation", 0.0, 1e4)
     adapted_links: tuple[str, ...] = option((), "moving links whose parameters adapt; empty takes all")
-    largest_factor: float = option(5.0, "by which mass and second moments of a link may differ from the first estimate,"
-        " and gains with them", 1.0, 1e4)
-    dead_zone: float = option(0.005, "error, velocity plus bandwidth times position, below which a joint adapts nothing"
+    largest_factor: float = option(5.0, "largest ratio of a link to the first estimate, in mass and second moments;"
+        " gains change with it", 1.0, 1e4)
+    dead_zone: float = option(0.005, "error (velocity plus bandwidth times position) below which a joint does not adapt"
         " [rad/s or m/s]", 0.0, 10.0)
-    transition_s: float = option(0.5, "from the torque that was measured to that of the controller, where it takes over"
+    transition_s: float = option(0.5, "time from the measured torque to the torque of the controller when it takes over"
         " [s]", 0.01, 10.0)
-    effort_fraction: float = option(0.95, "of the URDF's effort limits that is commanded at most", 0.01, 1.0)
-    longest_pause_s: float = option(0.05, "between two commands; a longer one stops the arm [s]", 0.005, 1.0)
-    saturation_s: float = option(0.5, "for which a joint may be at that limit; longer stops the arm [s]", 0.01, 60.0)
+    effort_fraction: float = option(0.95, "largest commanded fraction of the URDF's effort limits", 0.01, 1.0)
+    longest_pause_s: float = option(0.05, "longest pause of commands; a longer pause stops the arm [s]", 0.005, 1.0)
+    saturation_s: float = option(0.5, "longest time of a joint at this limit; more time stops the arm [s]", 0.01, 60.0)
     brake: BrakeOptions = section(BrakeOptions)

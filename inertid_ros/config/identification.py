@@ -1,4 +1,4 @@
-"""Options of identification: the fit, classical estimators in its place, and what is known for certain."""
+"""Options of identification: the fit, classical estimators in its place, and constraints."""
 
 from collections.abc import Mapping
 
@@ -22,26 +22,26 @@ LOSSES = ("squares", "huber")
 
 @attrs.frozen
 class LeastSquaresOptions:
-    """Which classical estimator; see :data:`ESTIMATORS` for those with a name.
+    """Classical least-squares estimator; :data:`ESTIMATORS` has the named estimators.
 
-    Weights of residuals are those of [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior that of its sec. III-C.
+    Weights of residuals follow [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior follows its sec. III-C.
     """
 
-    weighting: str = option("residual", "none, or every joint by its residual's standard deviation, iterated",
+    weighting: str = option("residual", "none, or each joint by its residual's standard deviation, iterated",
         choices=WEIGHTINGS)
-    scaling: str = option("metric", "of parameters: metric (free of units and frames), prior (their values in the"
-        " prior, and no less than a tenth of their natural sizes, which are those of the metric) or none",
+    scaling: str = option("metric", "scaling of parameters: metric (independent of units and frames), prior (prior"
+        " values, and at least a tenth of their natural sizes by the metric) or none",
         choices=PARAMETER_SCALINGS)
     rank: str = option("full", "directions fitted: full, gcv (generalised cross-validation), held_out, variance"
-        " (reduced identification), or auto (full where all have a small variance, else reduced)", choices=RANKS)
-    null_space: str = option("prior", "what is not fitted stays at the prior, or at zero", choices=NULL_SPACES)
+        " (reduced identification), or auto (full if all have a small variance, else reduced)", choices=RANKS)
+    null_space: str = option("prior", "other directions stay at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
-    independent: bool = option(False, "take all samples as independent, as published tables do, however correlated"
-        " their residuals")
+    independent: bool = option(False, "treat all samples as independent, as published tables do, even if residuals"
+        " are correlated")
 
     @property
     def name(self) -> str:
-        """Of the method, for reports."""
+        """Name of the method for reports."""
         for name, options in ESTIMATORS.items():
             if self == options:
                 return name
@@ -64,66 +64,66 @@ ESTIMATORS = {
 
 @attrs.frozen
 class IdentifyOptions:
-    """How to identify. The defaults are meant to be left alone."""
+    """Identification. The defaults are meant to stay unchanged."""
 
-    equations: str = option("force", "what is measured: force (joint torques, and on a free base the external"
-        " wrenches), momentum (of a robot that floats: what reaction wheels give it), or momentum_change (where joints"
-        " and wheels do not start at zero momentum)", choices=EQUATION_TYPES)
-    estimator: str = option("consistent", "consistent: bodies that can exist, near the prior; the others are classical"
-        " least squares, as baselines, of which wls_c and wls_rc scale every column by the parameter's value in the"
-        " prior, but by no less than a tenth of its natural size, so that a zero of the prior can be fitted, too",
+    equations: str = option("force", "measured quantity: force (joint torques, and external wrenches on a free"
+        " base), momentum (of a floating robot, from its reaction wheels), or momentum_change (if joints and wheels do"
+        " not start at zero momentum)", choices=EQUATION_TYPES)
+    estimator: str = option("consistent", "consistent: physically consistent bodies near the prior; all other"
+        " estimators are classical least squares, as baselines; wls_c and wls_rc scale every column by the prior value"
+        " of the parameter, but at least by a tenth of its natural size, so that a prior of zero can be fitted, too",
         choices=("consistent", *ESTIMATORS))
-    regularizer: str = option("entropic", "how distance to the prior is measured: entropic; relative, where every"
+    regularizer: str = option("entropic", "measure of the distance to the prior: entropic; relative, if every"
         " parameter is known up to some per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
         " OSQP) or geodesic", choices=REGULARIZERS)
-    solver: str = option("interior_point", "of convex regularizers: interior_point (built in) or clarabel (through"
-        " CVXPY)", choices=SOLVERS)
-    prior_spread: float = option(0.0, "how far a link may be from its prior: standard deviation of its distance; 0"
-        " learns it from the data", 0.0, 100.0)
+    solver: str = option("interior_point", "solver of convex regularizers: interior_point (built in) or clarabel"
+        " (through CVXPY)", choices=SOLVERS)
+    prior_spread: float = option(0.0, "standard deviation of a link's distance to its prior; 0 estimates it from"
+        " the data", 0.0, 100.0)
     drive_weight: float = option(1.0, "weight of the prior that friction, rotor inertia and stiffness are small",
         1e-6, 1e3)
-    outlier_threshold: float = option(12.0, "samples that miss the fit by more robust standard deviations than this are"
+    outlier_threshold: float = option(12.0, "samples with residuals above this many robust standard deviations are"
         " left out and counted; 0 keeps all", 0.0, 1e6)
-    remove_delay: bool = option(True, "estimate by how much effort is reported later than motion (fixed base), and"
-        " shift it back where it is significant and held-out blocks agree")
-    prior: str = option("", "result directory to continue: the fit is that of its recordings and the new ones together;"
+    remove_delay: bool = option(True, "estimate the delay of effort after motion (fixed base), and remove it if it"
+        " is significant and held-out blocks agree")
+    prior: str = option("", "result directory to continue: its recordings and the new recordings are fitted together;"
         " empty starts from the URDF")
-    spread: Mapping[str, float] = named(float, "prior spread of a single link, such as one with a gripper that the URDF"
-        " does not know (10 is anything); with prior, of a link that is not the one of that result any more; all stands"
+    spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"
+        " not in the URDF (10 allows any body); with prior, of a link that changed since that result; all stands"
         " for every other link", "spread_link_names", minimum=1e-3, maximum=100.0)
-    changing_terms: tuple[str, ...] = option(("viscous", "coulomb", "offset", "stribeck"), "with prior, drive terms of"
-        " which the new recordings have values of their own, as friction has every day", choices=DRIVE_TERMS)
-    drive_gains: bool = option(False, "find the gain of every joint's drive, by which its efforts are multiplied; needs"
-        " recordings with and without a known load (robot.loads), which alone fixes the scale")
-    fit_stribeck_speed: bool = option(False, "find the speed of every joint's Stribeck friction; needs motion slow"
-        " enough to show it")
+    changing_terms: tuple[str, ...] = option(("viscous", "coulomb", "offset", "stribeck"), "with prior, drive terms"
+        " with new values for the new recordings, since friction changes from day to day", choices=DRIVE_TERMS)
+    drive_gains: bool = option(False, "estimate the gain of every joint's drive, a factor on its efforts; needs"
+        " recordings with and without a known load (robot.loads), because only a known load fixes the scale")
+    fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
+        " motion")
 
 
 @attrs.frozen
 class MirrorOptions:
-    """Of which link another is the mirror image."""
+    """Mirror image of a link: the other link and the plane of reflection."""
 
     link: str = option(REQUIRED, "the other link", of=str)
-    axis: str = option(REQUIRED, "normal of the plane of reflection, of the links' frames", of=str,
+    axis: str = option(REQUIRED, "normal of the plane of reflection, in the links' frames", of=str,
         choices=("x", "y", "z"))
 
 
 @attrs.frozen
 class ConstraintOptions:
-    """What is known of the robot for certain, beyond physical consistency."""
+    """Known facts about the robot, beyond physical consistency."""
 
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
     collision_margin: float = option(1.0, "factor on the axes of these ellipsoids", 0.1, 10.0)
-    mesh_folders: tuple[str, ...] = option((), "folders in which package:// meshes of collision shapes are looked for")
+    mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes of collision shapes")
     mass: Mapping[str, tuple[float, ...]] = named(float, "lowest and highest mass of a link [kg]", "mass_link_names",
         many=True, length=2, minimum=0.0, maximum=1e6)
-    total_mass: float = option(0.0, "of all moving links [kg]; 0 where unknown", 0.0, 1e6)
+    total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)
     fixed: tuple[str, ...] = option((), "parameters held at their value in the URDF, such as link3.m")
     equal: Mapping[str, str] = named(str, "parameter that has the same value, such as right_foot.m for left_foot.m",
         "equal_names")
-    mirrored: Mapping[str, MirrorOptions] = named(MirrorOptions, "links that are mirror images of others",
+    mirrored: Mapping[str, MirrorOptions] = named(MirrorOptions, "links that are mirror images of other links",
         "mirrored_names")
 
     def __attrs_post_init__(self) -> None:
@@ -134,9 +134,9 @@ class ConstraintOptions:
 
 @attrs.frozen
 class RoundsOptions:
-    """When rounds of excitation and identification end."""
+    """End of the rounds of excitation and identification."""
 
-    rounds: int = option(1, "motions at most: each but the first asks for what the data so far left open", 1, 100)
-    wanted_deviation: float = option(0.0, "rounds end when torque anywhere in the range is known to this share of it,"
-        " in the least known joint; 0 never", 0.0, 10.0)
-    least_gain: float = option(0.1, "rounds end when one has lowered that deviation by less than this share", 0.0, 0.99)
+    rounds: int = option(1, "largest number of motions: each new motion excites what is still uncertain", 1, 100)
+    wanted_deviation: float = option(0.0, "rounds end when predicted torque over the range has this relative standard"
+        " deviation in the worst joint; 0: never", 0.0, 10.0)
+    least_gain: float = option(0.1, "rounds end when a round lowers this deviation by less than this share", 0.0, 0.99)

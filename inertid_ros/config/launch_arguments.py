@@ -1,4 +1,4 @@
-"""Arguments of launch files: unknown ones, ones without effect, and names of joints. Needs no package of ROS 2."""
+"""Launch arguments: unknown arguments, arguments without effect, and names of joints. ROS 2 is not needed."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +13,8 @@ from inertid_ros.core.formats import read_yaml
 def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
     """Refuse an argument of a command line that a launch file does not declare; `ros2 launch` itself ignores it.
 
-    ``names`` are the arguments that the file and those that it includes declare. If another launch file includes it,
-    the arguments belong to the other file and are not checked. The ConfigurationError says what was probably meant.
+    ``names`` are the arguments that the file and its included files declare. If another launch file includes the file,
+    the arguments belong to the other file and are not checked. The ConfigurationError suggests the closest name.
     """
     path = Path(file).resolve()
     for package, word in zip(command, command[1:], strict=False):
@@ -25,7 +25,7 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
     for name in (word.partition(":=")[0] for word in command if ":=" in word):
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
-            remedy = f"did you mean {close[0]}:=?" if close else f"known are {', '.join(names)}"
+            remedy = f"did you mean {close[0]}:=?" if close else f"choose from {', '.join(names)}"
             raise ConfigurationError(f"{path.name}: {name}:= is not one of its arguments; {remedy}")
 
 
@@ -45,7 +45,7 @@ def check_switches(values: Mapping[str, str], defaults: Mapping[str, str], file:
 def write_joint_names(text: str, folder: Path) -> Path:
     """Write a parameter file that sets ``robot.joint_names`` of every node, and return its path.
 
-    The text maps names in recordings and of controllers to names in the URDF, ``{fer_*: panda_*}``; empty sets nothing.
+    The text maps names in recordings and controllers to names in the URDF, ``{fer_*: panda_*}``; it may be empty.
     """
     try:
         names = read_yaml(text or "{}")
@@ -53,7 +53,7 @@ def write_joint_names(text: str, folder: Path) -> Path:
         names = None
     if not isinstance(names, Mapping) or not all(isinstance(name, str) for pair in names.items() for name in pair):
         raise ConfigurationError(
-            f"joint_names:={text}: is no mapping of names to names; write joint_names:='{{fer_*: panda_*}}'")
+            f"joint_names:={text}: is not a mapping of names to names; write joint_names:='{{fer_*: panda_*}}'")
     parameters = {"robot": {"joint_names": dict(names)}} if names else {}
     file = folder / "joint_names.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")

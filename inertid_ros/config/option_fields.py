@@ -25,16 +25,16 @@ class Option:
 
     Attributes
     ----------
-    key : dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
-    scalar : bool, int, float or str; of the elements where ``is_list``.
-    is_list : whether it is a tuple.
-    default : or REQUIRED.
-    description : with the unit in brackets.
-    minimum, maximum : inclusive range, of each element where it is a tuple.
-    choices : allowed values, of each element where it is a tuple; empty allows all.
-    length : number of elements of a tuple; None allows any.
-    names : key of the list of names, where it belongs to a named element.
-    lists : key of the mapping, where this is a list of names; such a list exists as ROS parameter only.
+    key : dotted path, such as ``prepare.cutoff_hz``; ``<name>`` stands for the name of a named element.
+    scalar : bool, int, float or str; for a tuple, the type of its elements.
+    is_list : whether the value is a tuple.
+    default : default value, or REQUIRED.
+    description : text with the unit in brackets.
+    minimum, maximum : inclusive range of the value, or of each element of a tuple.
+    choices : allowed values, also for each element of a tuple; empty allows all values.
+    length : number of elements of a tuple; None allows any number.
+    names : key of the list of names, if the option belongs to a named element.
+    lists : key of the mapping, if the option is a list of names; only ROS parameters have such lists.
     """
 
     key: str
@@ -51,23 +51,23 @@ class Option:
 
     @property
     def unit(self) -> str:
-        """Unit; empty where there is none, as of a list of names."""
+        """Unit; empty without a unit, and for a list of names."""
         brackets = re.search(r"\[([^\]]+)\]", self.description)
         return brackets[1] if brackets and not self.lists else ""
 
     def of(self, name: str) -> "Option":
-        """The option of the element of this name."""
+        """Option of the element with this name."""
         return attrs.evolve(self, key=self.key.replace("<name>", name), names="")
 
     def converted(self, value: Any) -> Any:
-        """Return numbers in the option's type and lists as tuples; all else as it is."""
+        """Convert numbers to the option's type and lists to tuples; other values stay."""
         if not self.is_list:
             return _number(self.scalar, value)
         several = isinstance(value, Sequence) and not isinstance(value, str)
         return tuple(_number(self.scalar, element) for element in value) if several else value
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ConfigurationError, one line that begins with the name, unless a value is allowed."""
+        """Raise ConfigurationError if a value is not allowed; its message begins with the name."""
         expected = EXPECTED[self.scalar]
         if self.is_list and not isinstance(value, tuple):
             raise ConfigurationError(f"{name} is {value!r}, expected a list of {expected}")
@@ -78,7 +78,7 @@ class Option:
             fits = isinstance(element, self.scalar) and (self.scalar is bool or not isinstance(element, bool))
             if not fits:
                 raise ConfigurationError(f"{name} is {element!r}, expected {expected}")
-            # Not the other way round: NaN lies in no range.
+            # Comparisons with NaN are false, so this form refuses NaN.
             if not (low is None or element >= low) or not (high is None or element <= high):
                 raise ConfigurationError(f"{name} is {element!r}; it must lie {_range(low, high)}")
             if self.choices and element not in self.choices:
@@ -87,14 +87,14 @@ class Option:
 
 def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
         choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False) -> Any:
-    """A field that is a number, a truth value, a text, or a tuple of those.
+    """Field for a number, a truth value, a text, or a tuple of these types.
 
     Parameters
     ----------
-    description : one line with the unit in brackets, such as ``of every interval [s]``.
-    minimum, maximum, choices, length : as of :class:`Option`.
-    of : type if the default does not show it: of a required value, and of an empty tuple that is not of text.
-    many : whether it is a tuple, if the default does not show it.
+    description : one line with the unit in brackets, such as ``duration of every interval [s]``.
+    minimum, maximum, choices, length : as in :class:`Option`.
+    of : type, if the default does not give it: for a required value, and for an empty tuple without text.
+    many : whether the field is a tuple, if the default does not give it.
     """
     many = many or isinstance(default, tuple)
     scalar = of or (type(default[0]) if default else str) if isinstance(default, tuple) else of or type(default)
@@ -107,20 +107,20 @@ def option(default: Any, description: str, minimum: float | None = None, maximum
 
 
 def vector(default: tuple[float, float, float], description: str, limit: float) -> Any:
-    """A field that is three numbers, none of which exceeds a limit in size."""
+    """Field for three numbers between plus and minus a limit."""
     return option(default, description, -limit, limit, length=3)
 
 
 def named(element: type, description: str, names: str, *, many: bool = False, **limits: Any) -> Any:
-    """A field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
+    """Field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
 
     Parameters
     ----------
     element : scalar type or option class of every value.
     description : one line, with the unit of a scalar in brackets.
-    names : ROS parameter that lists the names, beside the mapping itself.
+    names : additional ROS parameter that lists the names.
     many : whether every value is a tuple of scalars.
-    **limits : ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
+    **limits : ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as in :class:`Option`.
     """
     metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
@@ -139,12 +139,12 @@ def named(element: type, description: str, names: str, *, many: bool = False, **
 
 
 def section(model: type) -> Any:
-    """A field that is an option class of its own."""
+    """Field for a nested option class."""
     return attrs.field(factory=model, validator=validators.instance_of(model))
 
 
 def options(tree: type, prefix: str = "") -> Iterator[Option]:
-    """Every option of an option class, in order of definition; a list of names before what it names.
+    """All options of an option class, in order of definition; a list of names precedes its named elements.
 
     TypeError: a field was not made by :func:`option`, :func:`named` or :func:`section`.
     """
@@ -165,7 +165,7 @@ def options(tree: type, prefix: str = "") -> Iterator[Option]:
 
 
 def is_section(attribute: Any) -> bool:
-    """Whether a field is an option class of its own."""
+    """Whether a field is a nested option class."""
     return isinstance(attribute.type, type) and attrs.has(attribute.type)
 
 
@@ -175,13 +175,13 @@ def is_named(attribute: Any) -> bool:
 
 
 def _number(scalar: type, value: Any) -> Any:
-    """Return a number in the type of an option; what is no such number as it is."""
+    """Return a number in the type of an option; other values stay."""
     wanted = {float: numbers.Real, int: numbers.Integral}.get(scalar, ())
     if not isinstance(value, wanted) or isinstance(value, bool):
         return value
     try:
         return scalar(value)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # the integer is too large for a float
         return value
 
 

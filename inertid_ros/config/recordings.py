@@ -1,4 +1,4 @@
-"""Options of recordings: the topics that they are made of, how bags are written, and how samples are made from them."""
+"""Options of recordings: topics, writing of bags, and preparation of samples."""
 
 from collections.abc import Mapping
 
@@ -30,19 +30,19 @@ class TypedTopic:
 
 @attrs.frozen
 class SampleTopics:
-    """Topics beside that of the joint states that make samples."""
+    """Topics of samples, in addition to the joint states."""
 
-    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
-    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; may be empty")
+    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: only the pose")
     twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
-    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
-    further_joint_states: tuple[str, ...] = option((), "topics of sensor_msgs/JointState of further joints, which are"
-        " merged with the first")
-    joints: tuple[str, ...] = option((), "joints to take; messages with none of them are skipped. Empty: those of the"
-        " first message")
+    imu: str = option("", "topic of sensor_msgs/Imu on a free base; may be empty")
+    further_joint_states: tuple[str, ...] = option((), "further topics of sensor_msgs/JointState, which are merged with"
+        " the main topic")
+    joints: tuple[str, ...] = option((), "joints to use; messages without any of them are skipped; empty takes the"
+        " joints of the first message")
     wrenches: Mapping[str, WrenchTopic] = named(WrenchTopic, "topics of measured wrenches", "wrench_names")
-    max_wrench_gap_s: float = option(0.05, "a joint state farther than this from a wrench or a sample of the base on"
-        " either side is left out [s]", 0.0, 10.0)
+    max_wrench_gap_s: float = option(0.05, "a joint state is left out if the last or next wrench or base sample is"
+        " farther away than this [s]", 0.0, 10.0)
 
     def __attrs_post_init__(self) -> None:
         for name in ("pose", "twist"):
@@ -52,7 +52,7 @@ class SampleTopics:
 
 @attrs.frozen
 class RecordingTopics(SampleTopics):
-    """Which topics of a bag make a recording."""
+    """Topics of a bag for a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
 
@@ -67,26 +67,26 @@ class BagWritingOptions:
 
 @attrs.frozen
 class BaseMotionOptions:
-    """Where velocity and acceleration of a free base come from. Its pose is always the measured one."""
+    """Source of velocity and acceleration of a free base. Its pose is always measured."""
 
-    motion_from: str = option("pose", "measured channel that velocity and acceleration of a free base come from: pose"
-        " differentiates twice, twist once; imu takes both from the inertial measurement unit, and angular acceleration"
-        " by differentiation; acceleration takes twist and acceleration as measured", choices=BASE_MOTION_SOURCES)
-    imu_frame: str = option("", "frame of the robot in which the inertial measurement unit sits, fixed to the base;"
-        " empty is the root link")
+    motion_from: str = option("pose", "measured channel for velocity and acceleration of a free base: pose"
+        " (differentiated twice), twist (differentiated once), imu (inertial measurement unit; angular acceleration by"
+        " differentiation), or acceleration (twist and acceleration as measured)", choices=BASE_MOTION_SOURCES)
+    imu_frame: str = option("", "frame of the inertial measurement unit, fixed to the base; empty takes the root"
+        " link")
 
 
 @attrs.frozen
 class WrenchOptions:
-    """How measured external wrenches are read and watched."""
+    """Reading and checks of measured external wrenches."""
 
-    reversed: tuple[str, ...] = option((), "wrenches measured as what the robot does to its surroundings; their sign is"
-        " turned")
-    ignored: tuple[str, ...] = option((), "recorded wrenches that are not on the robot, such as an idle plate's")
-    contact_on_n: float = option(20.0, "a plate carries load from where its force exceeds this [N]", 0.0, 1e5)
-    contact_off_n: float = option(10.0, "until it falls below this [N]", 0.0, 1e5)
-    max_slip_m_s: float = option(0.1, "a foot whose point of pressure moves faster than this over its plate slips, and"
-        " is left out", 1e-3, 1e3)
+    reversed: tuple[str, ...] = option((), "wrenches of the robot on its surroundings; their sign is"
+        " reversed")
+    ignored: tuple[str, ...] = option((), "recorded wrenches that do not act on the robot, such as from an idle plate")
+    contact_on_n: float = option(20.0, "a plate carries load once its force exceeds this [N]", 0.0, 1e5)
+    contact_off_n: float = option(10.0, "a plate carries no load once its force is below this [N]", 0.0, 1e5)
+    max_slip_m_s: float = option(0.1, "a foot slips and is left out if its centre of pressure moves faster than this"
+        " over its plate", 1e-3, 1e3)
     check: bool = option(True, "refuse wrenches that contradict the robot's weight: wrong sign, exchanged plates")
 
     def __attrs_post_init__(self) -> None:
@@ -96,31 +96,31 @@ class WrenchOptions:
 
 @attrs.frozen
 class PrepareOptions:
-    """How a recording becomes samples. The defaults suit recordings never seen before."""
+    """Preparation of samples from a recording. The defaults suit unknown recordings."""
 
     cutoff_hz: float = option(0.0, "cutoff of the low-pass on every channel [Hz]; 0 chooses one for all recordings of a"
         " result", 0.0, 1e4)
     filter_order: int = option(4, "order of the Butterworth low-pass, which runs forwards and backwards", 1, 10)
     rate_hz: float = option(0.0, "sample rate of the result [Hz]; 0 keeps 10 samples per period of the cutoff",
         0.0, 1e5)
-    motion_from: str = option("position", "measured channel that velocity and acceleration come from: position"
-        " differentiates twice, velocity once, acceleration takes both as measured",
+    motion_from: str = option("position", "measured channel for velocity and acceleration: position (differentiated"
+        " twice), velocity (differentiated once), or acceleration (both as measured)",
         choices=("position", "velocity", "acceleration"))
-    stamps: str = option("header", "time of the messages of a bag: header stamps, or arrival where headers are empty:"
-        " when they were recorded", choices=STAMPS)
-    skip_start_s: float = option(0.0, "cut from the start of every recording [s]", 0.0, 1e6)
-    skip_end_s: float = option(0.0, "cut from the end of every recording [s]", 0.0, 1e6)
-    max_gap_periods: float = option(4.0, "a break in the stamps splits the recording where it is longer than this many"
-        " sample periods, a quarter of a period of the cutoff and a twentieth of one of the motion; shorter ones are"
-        " bridged", 1.5, 1e3)
-    edge_periods: float = option(1.0, "left out at the ends of each piece, where the filter settles, in periods of the"
-        " cutoff", 0.0, 100.0)
-    trim_transients: bool = option(False, "leave out a jerk at start-up or stop: ends that accelerate several times"
-        " harder than all the rest; such ends excite inertia, so leave them out only where they bend or saturate the"
+    stamps: str = option("header", "time of the messages of a bag: header stamps, or arrival (time of recording, for"
+        " empty headers)", choices=STAMPS)
+    skip_start_s: float = option(0.0, "time cut from the start of every recording [s]", 0.0, 1e6)
+    skip_end_s: float = option(0.0, "time cut from the end of every recording [s]", 0.0, 1e6)
+    max_gap_periods: float = option(4.0, "a gap in the stamps splits the recording if it is longer than this many"
+        " sample periods, a quarter of a period of the cutoff and a twentieth of a period of the motion; shorter gaps"
+        " are bridged", 1.5, 1e3)
+    edge_periods: float = option(1.0, "time left out at the ends of each piece, where the filter settles, in periods of"
+        " the cutoff", 0.0, 100.0)
+    trim_transients: bool = option(False, "leave out a jerk at start-up or stop: ends with several times the"
+        " acceleration of the rest; such ends excite inertia, so leave them out only if they bend or saturate the"
         " robot")
-    low_speed_fraction: float = option(0.03, "share of a joint's fast speed below which it rests or hardly begins to"
-        " slide; where that is most of what the filter mixes into a sample, its equations are left out", 0.0, 1.0)
-    check_efforts: bool = option(True, "compare efforts with what the URDF predicts, and refuse or reject those with"
-        " the wrong sign, unit, gravity, zero or order")
+    low_speed_fraction: float = option(0.03, "share of a joint's fast speed below which it rests or hardly slides;"
+        " equations of samples that the filter mixes mostly from such motion are left out", 0.0, 1.0)
+    check_efforts: bool = option(True, "compare efforts with the prediction of the URDF, and refuse or reject"
+        " efforts with the wrong sign, unit, gravity, zero or order")
     base: BaseMotionOptions = section(BaseMotionOptions)
     wrenches: WrenchOptions = section(WrenchOptions)

@@ -1,4 +1,4 @@
-"""Option classes from parsed YAML or from ROS parameters; unknown keys are refused with what was probably meant."""
+"""Build option classes from parsed YAML or ROS parameters; errors about unknown keys suggest the closest key."""
 
 import difflib
 import re
@@ -13,23 +13,23 @@ from .option_fields import Option, is_named, is_section, options
 
 T = TypeVar("T")
 _MIN_SIMILARITY = 0.85  # of difflib, between whole keys or keys of different sections
-_MAX_KEYS_LISTED = 20  # more known keys than this are no help in a line
+_MAX_KEYS_LISTED = 20  # longer lists of keys do not help in a message
 
 
 def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", prefix: str = "",
         listed: bool = False) -> T:
-    """An option class from nested mappings; keys that are absent keep their default.
+    """Build an option class from nested mappings; absent keys keep their default.
 
-    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and what
-    is expected.
+    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and
+    expectation.
 
     Parameters
     ----------
-    values : keys to values or again mappings; a dotted key (``prepare.cutoff_hz``) stands for nested ones.
+    values : keys to values or nested mappings; a dotted key (``prepare.cutoff_hz``) stands for nested mappings.
     where : file or node, for messages.
     prefix : of every key in messages, with its dot.
-    listed : whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
-        what is a single value by name may be empty or missing.
+    listed : whether the list of names must hold every name of a named element, as for ROS parameters. It may be empty
+        or missing if each name has a single value.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]
@@ -54,7 +54,7 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
                 raise _misfit(value, where, key, ", ".join(_names(field.type)))
             arguments[name] = structure(field.type, value, where, f"{key}.", listed)
         else:
-            # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
+            # A ROS parameter file writes an empty list of text as [''].
             arguments[name] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
     try:
         return tree(**arguments)
@@ -64,14 +64,14 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
 
 def flow(value: object) -> str:
     """YAML on one line."""
-    import yaml  # help of the command line needs options, and is quick without it
+    import yaml  # help of the command line needs options, but no YAML
 
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
     return text.replace("\n...", "").strip()
 
 
 def flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys of nested mappings to values; names may have dots themselves (``joint1.coulomb``)."""
+    """Dotted keys of nested mappings to values; names may contain dots (``joint1.coulomb``)."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -96,7 +96,7 @@ def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 
 def _elements(field: Any, value: object, names: Any, where: str, prefix: str, listed: bool) -> dict[str, Any]:
-    """Name to value, or to option class, of what belongs to a field; ``names`` is their list, if it is given."""
+    """Named elements of a field: name to value or option class; ``names`` is their list, if it is given."""
     key, element = f"{prefix}{field.name}", field.metadata["element"]
     if not isinstance(value, Mapping | None):
         inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
@@ -104,7 +104,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
     if not attrs.has(element):
         values = dict(flat(value or {}))
         unlisted = names is None or (isinstance(names, list | tuple) and not any(names))
-        if not unlisted:  # otherwise names with a value each say themselves which they are
+        if not unlisted:  # otherwise the names with values are the list
             _agree(field, values, names, where, prefix)
         return values
     elements: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
 
 
 def _agree(field: Any, elements: dict[str, Any], names: object, where: str, prefix: str) -> None:
-    """Raise unless the list of names holds exactly the names that are given; add those whose fields are all default."""
+    """Raise unless the list of names holds exactly the names that are given; add names with only defaults."""
     key, listing = f"{prefix}{field.name}", f"{prefix}{field.metadata['names']}"
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(f"{where}: {listing} is {names!r}, expected a list of text")
@@ -146,7 +146,7 @@ def _names(tree: type) -> list[str]:
 
 
 class KnownKeys:
-    """Dotted keys of options, those of named elements with any name."""
+    """Dotted keys of options; keys of named elements match with any name."""
 
     def __init__(self, known: Iterable[Option]) -> None:
         self._keys = tuple({key: None for option in known for key in (option.key, option.lists) if key})
@@ -156,7 +156,7 @@ class KnownKeys:
         return self._pattern.fullmatch(key) is not None
 
     def nearest(self, key: str) -> str:
-        """The key that was probably meant by an unknown one; empty if there is none such."""
+        """Known key closest to an unknown key; empty if no key is close."""
         section, _, last = key.rpartition(".")
         keys = {known: known for known in self._named_like(key)}
         by_last = {known.rpartition(".")[2]: known for known in reversed(keys)}
@@ -171,28 +171,28 @@ class KnownKeys:
         return ""
 
     def remedy(self, key: str) -> str:
-        """What to write in place of an unknown key: half a sentence."""
+        """Remedy for an unknown key, as half a sentence."""
         if nearest := self.nearest(key):
             return f"did you mean {nearest}?"
         while not (below := self._below(key)):
             key = key.rpartition(".")[0]
         if len(below) > _MAX_KEYS_LISTED:
-            return "see docs/reference for those that there are"
-        return f"known are {', '.join(below.values())}"
+            return "see docs/reference for all keys"
+        return f"choose from {', '.join(below.values())}"
 
     def check(self, key: str, where: str) -> None:
-        """Raise ConfigurationError for a key that no option has."""
+        """Raise ConfigurationError for an unknown key."""
         if key not in self:
             raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
 
     def _below(self, section: str) -> dict[str, str]:
-        """Names of what is below a section, or of all sections and options that are in none, to their keys."""
+        """Names directly below a section, or at the top if it is empty, to their keys."""
         prefix = f"{section}." if section else ""
         below = (key for key in self._named_like(section) if key.startswith(prefix))
         return {name: prefix + name for name in (key.removeprefix(prefix).partition(".")[0] for key in below)}
 
     def _named_like(self, key: str) -> Iterator[str]:
-        """All keys, with the name that an element has in another key in place of ``<name>``."""
+        """All keys, with ``<name>`` replaced by the name of the element in another key."""
         parts = key.split(".")
         for known in self._keys:
             yield ".".join(parts[at] if part == "<name>" and at < len(parts) else part

@@ -1,4 +1,4 @@
-"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known where it stands."""
+"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known at its place."""
 
 import difflib
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ from .structuring import KnownKeys, flat, structure
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 _TREES = (Configuration, ExcitationConfiguration)
 _SECTIONS = {section.name for tree in _TREES for section in attrs.fields(tree)}
-# A parameter file may set the same key for several nodes; the node that does this work has the last word.
+# A parameter file may set the same key for several nodes; the node that does this work takes precedence.
 _PRECEDENCE = ("excitation", "identifier")
 _OF_RCLPY = ("use_sim_time", "start_type_description_service")
-_ALIKE = 0.88  # of difflib: identifer is the identifier misspelt, replayer a node of somebody else
+_ALIKE = 0.88  # of difflib: identifer is a misspelt identifier, replayer a node of another package
 
 
 @overload
@@ -31,12 +31,12 @@ def load_configuration(path: str | Path) -> Configuration: ...
 @overload
 def load_configuration(path: str | Path, tree: type[T]) -> T: ...
 def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
-    """Configuration of a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
+    """Load the configuration from a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
 
-    One file serves both trees, and a parameter file all nodes: what another command or node reads has no effect here,
-    but is checked.
+    One file serves both trees, and a parameter file serves all nodes: options of other commands and nodes are checked,
+    but have no effect here.
 
-    Raises ConfigurationError: no such file, not YAML, a key that nothing reads at its place, or a value that does not
+    Raises ConfigurationError: no such file, not YAML, a key that is unknown at its place, or a value that does not
     fit.
     """
     where, content = str(path), _read(path)
@@ -55,33 +55,33 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 
 
 def check_parameter_file(path: str | Path) -> None:
-    """Refuse a ROS parameter file that sets a parameter which no node of this package has at that place.
+    """Refuse a ROS parameter file with a parameter that does not exist at its place.
 
-    The ConfigurationError names file, node and key, and what was probably meant.
+    The ConfigurationError names file, node and key, and the closest known key.
     """
     content = _read(path)
     if content and not _is_of_nodes(content):
-        raise ConfigurationError(f"{path}: is no ROS parameter file; nest its keys below '/**:' and 'ros__parameters:'")
+        raise ConfigurationError(f"{path}: is not a ROS parameter file; nest keys below '/**:' and 'ros__parameters:'")
     check_nodes(content, str(path))
 
 
 def check_nodes(content: Mapping[Any, Any], where: str) -> None:
     """Refuse misspelt keys and nodes in a ROS parameter file, and parameters of another node.
 
-    Blocks of other packages' nodes are left alone. Keys for all nodes, as of ``/**``, belong to any of them.
+    Blocks of other packages' nodes are ignored. Keys for all nodes, below ``/**``, may belong to any node.
     """
     for name, block in content.items():
         node = str(name).rpartition("/")[2]
         if "*" not in node and node not in NODES:
             if close := difflib.get_close_matches(node, NODES, n=1, cutoff=_ALIKE):
-                raise ConfigurationError(f"{where}: {name} is no node of this package; did you mean {close[0]}?")
+                raise ConfigurationError(f"{where}: {name} is not a node of this package; did you mean {close[0]}?")
             continue
         for key, _ in flat(_parameters(block, name, where)):
             check_parameter(key, "" if "*" in node else node, where)
 
 
 def check_parameter(key: str, node: str, where: str) -> None:
-    """Refuse a parameter that a node does not have, or of no name, that none has; with what was probably meant."""
+    """Refuse a parameter that a node (if ``node`` is empty: every node) does not have; suggest the closest key."""
     if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
         return
     if owners := owners_of(key):
@@ -100,7 +100,7 @@ def owners_of(key: str) -> list[str]:
 
 @cache
 def known_keys(node: str = "") -> KnownKeys:
-    """Return the parameters of a node, or of any."""
+    """Return the parameters of a node, or of all nodes."""
     nodes = [node] if node else NODES
     return KnownKeys(chain.from_iterable(declared(name) for name in nodes))
 
@@ -147,7 +147,7 @@ def _parameters(block: object, name: object, where: str) -> Mapping[Any, Any]:
 
 
 def _sections_of_nodes(content: Mapping[Any, Any], where: str) -> dict[str, object]:
-    """Our sections of all nodes' blocks."""
+    """Sections of this package, merged from the blocks of all nodes."""
 
     def order(name: str) -> tuple[int, bool]:
         last = name.rpartition("/")[2]

@@ -1,1 +1,1 @@
-"""What everything stands on: arrays, errors, findings, formats, files that appear whole, workers."""
+"""Basics of all other packages: arrays, errors, findings, file formats, atomic outputs, worker processes."""

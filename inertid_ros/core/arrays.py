@@ -1,4 +1,4 @@
-"""The array type of the whole package, and counts of its masks."""
+"""Array type of the package, and counts of true elements in masks."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,8 +1,8 @@
-"""One thread for linear algebra, and the address space that it needs.
+"""Limit linear algebra to one thread, and check the available address space.
 
-The matrices are small: threads would wait for one another longer than they work. The command line and the nodes set
-``OMP_NUM_THREADS=1``; for Python code that calls the library, threadpoolctl does the same if it is installed. Without
-either, fits take up to three times as long.
+The matrices are small: several threads would wait for each other longer than they work. The command line and the nodes
+set ``OMP_NUM_THREADS=1``. For Python code that calls the library, threadpoolctl limits the threads if it is installed.
+Without this limit, fits take up to three times as long.
 """
 
 import contextlib
@@ -15,21 +15,21 @@ from .errors import InertidError
 
 @contextlib.contextmanager
 def one_thread() -> Generator[None]:
-    """Context, or decorator, with one thread for linear algebra; without effect if threadpoolctl is absent."""
+    """Context manager or decorator: one thread for linear algebra; without threadpoolctl it has no effect."""
     controller = _controller()
     with contextlib.nullcontext() if controller is None else controller.limit(limits=1):
         yield
 
 
 def check_address_space(whose: str, least_mib: int) -> None:
-    """Refuse to start with less than ``least_mib`` MiB of address space, naming in the message ``whose`` need it is.
+    """Raise InertidError if the address space is below ``least_mib`` MiB; the message names its user, ``whose``.
 
-    Libraries wait for ever for memory they do not get, and no signal comes through: OpenBLAS for its buffers, and Fast
-    DDS for threads that it could not start.
+    Without enough memory some libraries block for ever and ignore signals: OpenBLAS waits for its buffers, and Fast DDS
+    waits for threads that it could not start.
     """
     try:
         import resource
-    except ImportError:  # no such limits on this system
+    except ImportError:  # this system has no limits of the address space
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:
@@ -40,7 +40,7 @@ def check_address_space(whose: str, least_mib: int) -> None:
 
 @cache
 def _controller() -> Any:
-    """Control of the loaded libraries, found once because that takes longer than a small fit."""
+    """Controller of the loaded libraries; cached because the search takes longer than a small fit."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

@@ -1,6 +1,6 @@
 """Errors that a user can act on, and messages that are logged once.
 
-Every message is one line with what was found, where, and what to do about it. The command line prints it
+Every message is one line: the problem, its place, and the remedy. The command line prints it
 without a traceback and exits with status 2; nodes log it and answer the request with it.
 """
 
@@ -23,7 +23,7 @@ def one_line(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of any length for a terminal: control characters but line breaks and tabs are escaped."""
+    """Text of any length for a terminal: control characters except line breaks and tabs are escaped."""
     return _UNPRINTABLE.sub(lambda match: "".join(map(_escaped, match[0])), text)
 
 
@@ -43,25 +43,25 @@ def _printable(match: re.Match[str]) -> str:
 
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
-    """Names in a message, and how many others there are."""
+    """First names of a list, and the number of further names."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 
 @lru_cache(maxsize=256)
 def log_once(message: str, level: int = logging.WARNING) -> None:
-    """Log a message about a robot, once per process however often the robot is loaded or planned for."""
+    """Log a message about a robot once per process, even if the robot is loaded or planned for again."""
     _log.log(level, "%s", message)
 
 
 class InertidError(Exception):
-    """Base of every error that this package raises on purpose; its message is made one line."""
+    """Base class of all errors that this package raises on purpose; their messages have one line."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(one_line(str(message)))
 
 
 class FormatError(ValueError):
-    """Content that is not of its format; the reader of a file adds its name and the remedy."""
+    """Content that does not follow its format; the caller adds the name of the file and the remedy."""
 
 
 class ModelError(InertidError):
@@ -81,11 +81,11 @@ class IdentificationError(InertidError):
 
 
 class ConvergenceError(IdentificationError):
-    """A solver ends without an optimum, though nothing contradicts."""
+    """A solver ends without an optimum, but not because of contradictory constraints."""
 
 
 class OutputError(InertidError):
-    """An output cannot be written at its path, or would replace what this package did not write."""
+    """An output cannot be written at its path, or would replace files that this package did not write."""
 
 
 class ConfigurationError(InertidError):

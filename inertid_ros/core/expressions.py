@@ -1,6 +1,6 @@
 """Formulas of signals in a configuration: ``sin(q)``, ``abs(v)*v``, ``q["elbow"]**2``.
 
-They are parsed once and evaluated by a table of allowed operations; nothing is executed as code.
+They are parsed once and evaluated by a table of allowed operations, never executed as code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FUNCTIONS = {
     "sin": ("sin", 1), "cos": ("cos", 1), "tan": ("tan", 1), "exp": ("exp", 1), "log": ("log", 1), "sqrt": ("sqrt", 1),
     "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
 }
-"""Function of formulas to its name in NumPy and its number of arguments."""
+"""Function name in formulas to its NumPy name and its number of arguments."""
 CONSTANTS = {"pi": math.pi}
 
 
@@ -34,18 +34,18 @@ class Expression:
 
     Parameters
     ----------
-    text : numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
-        :data:`FUNCTIONS`.
-    signals : allowed names.
+    text : numbers, ``pi``, names of signals, signals of another joint as ``signal["joint"]``, ``+ - * / **``, brackets
+        and :data:`FUNCTIONS`.
+    signals : names of the allowed signals.
 
     Attributes
     ----------
-    used : signals that it uses, each with the joint that it names or an empty text.
+    used : pairs of signal and joint in the formula; an empty joint is the joint of the formula.
 
     Raises
     ------
     ValueError
-        Anything else in it.
+        The text is too long or holds anything else.
     """
 
     def __init__(self, text: str, signals: tuple[str, ...]) -> None:
@@ -56,12 +56,12 @@ class Expression:
                 raise ValueError(f"is longer than {_MAX_FORMULA_LENGTH} characters")
             self._check(self._tree)
         except (SyntaxError, RecursionError, MemoryError):
-            raise ValueError(f"'{text}' is no formula; write for example sin(q) or abs(v)*v") from None
+            raise ValueError(f"'{text}' is not a formula; write for example sin(q) or abs(v)*v") from None
         except ValueError as error:
             raise ValueError(f"'{text}' {error}") from None
 
     def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
-        """``(N,)`` values from the signals ``(N,)`` of the joint by name, and of others by name and joint."""
+        """Values ``(N,)`` from the joint's ``signals`` (name to ``(N,)``) and other joints' ``others[name][joint]``."""
         import numpy as np
 
         with np.errstate(all="ignore"):
@@ -91,7 +91,7 @@ class Expression:
 
     def _use(self, signal: str, joint: str) -> None:
         if signal not in self.signals:
-            raise ValueError(f"uses {signal}; known are {', '.join((*self.signals, *CONSTANTS))}")
+            raise ValueError(f"uses {signal}; choose from {', '.join((*self.signals, *CONSTANTS))}")
         self.used.add((signal, joint))
 
     def _value(self, node: ast.expr, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
@@ -99,7 +99,7 @@ class Expression:
 
         match node:
             case ast.Constant(value=int() | float() as number):
-                return np.float64(number)  # which overflows to infinity, where a float raises, as arrays do
+                return np.float64(number)  # overflows to infinity like an array; a float would raise
             case ast.Name(id=name):
                 return np.float64(CONSTANTS[name]) if name in CONSTANTS else signals[name]
             case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
@@ -118,7 +118,7 @@ def _operation(node: ast.AST) -> tuple[Callable[..., Any] | str, list[ast.expr]]
             return _OPERATORS[type(symbol)], [operand]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
-                raise ValueError(f"calls {name}; known are {', '.join(FUNCTIONS)}")
+                raise ValueError(f"calls {name}; choose from {', '.join(FUNCTIONS)}")
             numpy_name, count = FUNCTIONS[name]
             if len(arguments) != count:
                 raise ValueError(f"gives {len(arguments)} values to {name}")

@@ -1,4 +1,4 @@
-"""Findings of checks; their causes and remedies, of which messages and documentation are made, are in causes.yaml."""
+"""Findings of checks. Their causes and remedies for messages and documentation are in causes.yaml."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,14 +11,14 @@ from .formats import read_yaml
 
 @dataclass(frozen=True)
 class Cause:
-    """Cause that findings may have.
+    """Likely cause of findings.
 
     Attributes
     ----------
     meaning : one clause, without punctuation at its end.
     remedies : Mapping[str, str]
-        Case to an imperative; messages fill in the words in braces. The case is empty for the remedy of all messages.
-    command : name of the command to give next, of those of the gate.
+        Case to an imperative; messages fill in the words in braces. The empty case is the default remedy.
+    command : next command, by its name in ``identification/assessment/gate.py``.
     """
 
     meaning: str
@@ -42,7 +42,7 @@ CAUSES: Mapping[str, Cause] = {name: cause for causes in SYMPTOMS.values() for n
 
 
 def causes_of_symptom(cause: str) -> frozenset[str]:
-    """All causes of the symptom that a cause has."""
+    """Names of all causes with the same symptom as this cause."""
     return next(frozenset(causes) for causes in SYMPTOMS.values() if cause in causes)
 
 
@@ -60,21 +60,21 @@ def remedy_for(cause: str, case: str = "", **values: object) -> str:
 class Severity(IntEnum):
     """Consequence of a finding, in ascending order."""
 
-    NOTICE = 0  # it is reported, nothing else
-    CARE = 1  # the result is to be used with care
-    REJECT = 2  # the result is not to be used
-    REFUSE = 3  # nothing is fitted to the recording
+    NOTICE = 0  # it is only reported
+    CARE = 1  # use the result with care
+    REJECT = 2  # the result must not be used
+    REFUSE = 3  # the recording is not fitted
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a check that found something.
+    """Problem that a check found.
 
     Attributes
     ----------
-    cause : likely cause, a key of :data:`CAUSES`; any other is a ValueError.
+    cause : likely cause, a key of :data:`CAUSES`; ValueError for other keys.
     severity : Severity
-    evidence : what was found, where and by how much, as a clause that begins with its subject.
+    evidence : observation, its place and its size, as a clause that begins with its subject.
     remedy : imperative from :func:`remedy_for`; names the option that helps if there is one.
     subjects : joints, links or contacts concerned; empty for all.
     recording : name of the recording; empty for a finding about a result.
@@ -89,14 +89,14 @@ class Finding:
 
     def __post_init__(self) -> None:
         if self.cause not in CAUSES:
-            raise ValueError(f"no cause '{self.cause}'")
+            raise ValueError(f"unknown cause '{self.cause}'")
 
     @classmethod
     def with_remedy(
         cls, cause: str, severity: Severity, evidence: str, *subjects: str,
         recording: str = "", case: str = "", **values: object,
     ) -> "Finding":  # fmt: skip
-        """Finding with the remedy of its cause, in a ``case`` and with ``values`` as :func:`remedy_for` takes them."""
+        """Finding with the remedy of its cause; :func:`remedy_for` gets ``case`` and ``values``."""
         return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects, recording)
 
     def content(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Formats of files from outside, read in bounded time and memory whatever they hold.
+"""Read untrusted files in bounded time and memory, with any content.
 
-PyYAML's loaders recurse, in C until the process crashes; let a few aliases stand for billions of values; construct
-dates and sets; keep the last of repeated keys; and raise whatever their converters meet. :func:`read_yaml` therefore
-checks the events of its parser first. NumPy follows any compression, and raises whatever a tokenizer, a zip or an LZMA
-library raises; :func:`read_arrays` checks sizes before it reads. Configurations are read without NumPy, which is
-imported where arrays are read.
+PyYAML's loaders recurse (in C until the process crashes), expand a few aliases to billions of values, construct dates
+and sets, keep the last of repeated keys, and pass on any error of their converters. :func:`read_yaml` therefore checks
+the events of its parser first. NumPy accepts any compression and passes on any error of a tokenizer, a zip or an LZMA
+library; :func:`read_arrays` checks sizes before it reads. Configurations are read without NumPy: only functions that
+read arrays import it.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from .errors import FormatError
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_TEXT_BYTES = 64 * 2**20  # of a text from outside; those that this package writes have a hundredth
-_SILENCE_S = 5.0  # after which nothing is expected from a pipe any more
-HEAD = 512  # bytes of a file that are enough for foreign_content
+MAX_TEXT_BYTES = 64 * 2**20  # of an untrusted text; texts of this package are about a hundred times smaller
+_SILENCE_S = 5.0  # longest wait for data from a pipe
+HEAD = 512  # bytes of a file that foreign_content needs
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
-_MIN_EXPANSION_BYTES = 8 * 2**20  # which a compressed file of any size may expand to
-_MAX_GROWTH = 100  # times the size of the file, in addition; motion compresses by less than ten
+_MIN_EXPANSION_BYTES = 8 * 2**20  # allowed expanded size of any compressed file
+_MAX_GROWTH = 100  # times the size of the file, in addition; recorded motion compresses by less than ten
 MAX_DEPTH = 50  # of nesting in YAML
-MAX_ALIASED = 100_000  # values that aliases may add to those written out
-_MAX_NUMBER_LENGTH = 400  # characters; the longest decimal that a float has is shorter
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and not always built in
+MAX_ALIASED = 100_000  # values that aliases may add to a document
+_MAX_NUMBER_LENGTH = 400  # characters; the longest decimal of a float is shorter
+_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast, but optional
 _YAML_PREFIX = "tag:yaml.org,2002:"
-_YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}$")  # of YAML 1.2, text to version 1.1
+_YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}$")  # number in YAML 1.2, text in 1.1
 _YAML_TEXT = ("str", "timestamp", "value")  # a date stays text
-_NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
+_NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that NumPy writes
 _NPY_MAGIC = b"\x93NUMPY"
 
 
 def foreign_content(head: bytes) -> str:
-    """What the first :data:`HEAD` bytes of a file show in place of its content, with the remedy; empty if nothing.
+    """Problem and remedy of a file without its content, from its first :data:`HEAD` bytes; empty without a problem.
 
     Detects empty files, git-lfs pointers, and web pages (of a login or a file host) in place of data.
     """
@@ -61,7 +61,7 @@ def foreign_content(head: bytes) -> str:
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """Open a file to read; OSError also for what may never end or begin: a device, a pipe, a socket, a directory."""
+    """Open a regular file to read; OSError for a device, pipe, socket or directory, which may block or not end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check_regular(descriptor, path)
@@ -72,10 +72,10 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
-    """Content of a file, or of a pipe such as that of another command, of at most so many bytes.
+    """Content of a file, or of a pipe from another command, up to ``most`` bytes.
 
-    Raises OSError: it cannot be read, is a device, or a pipe that stays silent.
-    Raises FormatError: it is larger.
+    Raises OSError: the file cannot be read, is a device, or is a pipe that stays silent.
+    Raises FormatError: the content is larger.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -90,7 +90,7 @@ def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, most: int = MAX_TEXT_BYTES) -> str:
-    """Text in UTF-8 as :func:`read_bytes`; FormatError also if it is no such text."""
+    """UTF-8 text, read like :func:`read_bytes`; FormatError also if it is not UTF-8."""
     try:
         return read_bytes(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -109,7 +109,7 @@ def _from_pipe(descriptor: int, most: int) -> bytes:
     content = b""
     while len(content) <= most:
         if not select.select([descriptor], [], [], _SILENCE_S)[0]:
-            raise TimeoutError(errno.ETIMEDOUT, f"nothing came from this pipe for {_SILENCE_S:g} s")
+            raise TimeoutError(errno.ETIMEDOUT, f"this pipe sent no data for {_SILENCE_S:g} s")
         if not (block := os.read(descriptor, 2**16)):
             break
         content += block
@@ -117,16 +117,16 @@ def _from_pipe(descriptor: int, most: int) -> bytes:
 
 
 class Budget:
-    """Bytes that a compressed file of ``size`` bytes may still expand to: a few kilobytes cannot fill the memory."""
+    """Limit of the expansion of a compressed file of ``size`` bytes, so that a small file cannot fill the memory."""
 
     def __init__(self, size: int) -> None:
         self.left = _MIN_EXPANSION_BYTES + _MAX_GROWTH * size
 
     def take(self, size: int, where: str) -> None:
-        """Use some; FormatError if not enough is left."""
+        """Use ``size`` bytes; FormatError if fewer are left."""
         self.left -= size
         if self.left < 0:
-            raise FormatError(f"expands to more than {_MAX_GROWTH} times its size at {where}, as no recording does")
+            raise FormatError(f"expands to more than {_MAX_GROWTH} times its size at {where}, unlike any recording")
 
 
 def read_json(text: str) -> Any:
@@ -145,7 +145,7 @@ def read_json(text: str) -> Any:
         raise FormatError("is nested too deep") from None
     except FormatError:
         raise
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         raise FormatError("holds a number that is too long") from None
 
 
@@ -159,7 +159,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise FormatError(f"holds {text}, which is no number")
+    raise FormatError(f"holds {text}, which is not a number")
 
 
 def _finite(text: str) -> float:
@@ -170,13 +170,13 @@ def _finite(text: str) -> float:
 
 
 def read_yaml(text: str) -> Any:
-    """Content of one YAML document: mappings, lists, text, numbers, truth values, None; None of an empty one.
+    """Content of one YAML document: mappings, lists, text, numbers, truth values, None; None if it is empty.
 
     Raises
     ------
     FormatError
         It is not YAML, is more than one document, repeats a key, has other tags, is nested deeper than
-        :data:`MAX_DEPTH`, or its aliases stand for more than :data:`MAX_ALIASED` values or for themselves.
+        :data:`MAX_DEPTH`, or has aliases of more than :data:`MAX_ALIASED` values or of themselves.
     """
     try:
         _check_events(text)
@@ -189,7 +189,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _check_events(text: str) -> None:
-    """Refuse what a loader cannot take: a second document, deep nesting, and aliases of too much."""
+    """Refuse a second document, deep nesting, and aliases of too many values: loaders do not limit them."""
     open_values: list[tuple[str | None, int]] = []  # anchor, and number of values before it
     sizes: dict[str, int] = {}
     documents = values = aliased = 0
@@ -202,7 +202,7 @@ def _check_events(text: str) -> None:
                     raise FormatError(f"holds a second document from line {line} on")
             case yaml.AliasEvent():
                 if event.anchor not in sizes:
-                    raise FormatError(f"uses *{event.anchor} in line {line}, which is not complete before it")
+                    raise FormatError(f"uses *{event.anchor} in line {line} before its value is complete")
                 values += sizes[event.anchor]
                 aliased += sizes[event.anchor]
                 if aliased > MAX_ALIASED:
@@ -219,10 +219,10 @@ def _check_events(text: str) -> None:
 
 
 class _YamlLoader(_YAML_LOADER):
-    """Loader of plain data, with the numbers of YAML 1.2 and dates as text, that refuses repeated keys."""
+    """Loader of plain data that refuses repeated keys; numbers follow YAML 1.2, dates stay text."""
 
     def flatten_mapping(self, node: Any) -> None:
-        """Check the keys of a mapping and add what it merges; other mappings that merge it call this too."""
+        """Check the keys of a mapping and add its merged mappings; mappings that merge it call this too."""
         if getattr(node, "is_flat", False):
             return
         node.is_flat, keys = True, set()
@@ -239,7 +239,7 @@ class _YamlLoader(_YAML_LOADER):
 
 
 def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
-    """A number or truth value."""
+    """Convert a number or truth value."""
     try:
         if len(node.value) > _MAX_NUMBER_LENGTH:
             raise ValueError
@@ -262,19 +262,19 @@ _YamlLoader.add_implicit_resolver(_YAML_PREFIX + "float", _YAML_EXPONENT, [*"+-.
 
 
 def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
-    """Arrays of an ``.npz`` by their names, of any type but objects.
+    """Arrays of an ``.npz`` by name, of any type except objects.
 
     Parameters
     ----------
-    source : an open file is closed afterwards.
-    wanted : whether to read the array of a name; all others are skipped unseen.
+    source : path, or an open file, which is closed afterwards.
+    wanted : whether to read the array of a name; other arrays are not read.
 
     Raises
     ------
     OSError
         The file cannot be opened.
     FormatError
-        It is no npz, is damaged or encrypted, repeats a name, or its arrays as float64 need more than a
+        The file is not an npz, is damaged or encrypted, repeats a name, or its arrays as float64 exceed a
         :class:`Budget`.
     """
     import numpy as np
@@ -302,7 +302,7 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
                     arrays[name] = np.asarray(array, order="C")
         except FormatError:
             raise
-        except Exception as error:  # a library meets damage with whatever its parser raises
+        except Exception as error:  # the libraries raise errors of any type for damaged files
             what = f"{name} cannot be read" if name else "cannot be read as npz"
             raise FormatError(f"{what} ({error.__class__.__name__})") from None
     return arrays

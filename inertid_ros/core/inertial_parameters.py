@@ -1,4 +1,4 @@
-"""Inertial parameters of one rigid body, their equivalent forms, and ellipsoids that bound where its mass is.
+"""Inertial parameters of one rigid body, their equivalent forms, and ellipsoids that bound its mass.
 
 Everywhere in the project parameters have the order of Pinocchio's ``Inertia.toDynamicParameters``::
 
@@ -24,9 +24,9 @@ from .rotations import skew
 
 BODY_PARAMETERS = 10
 INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters
-POSITIVE = (0, 4, 6, 9)  # mass and diagonal of the inertia among the parameters
+POSITIVE = (0, 4, 6, 9)  # indices of mass and diagonal of the inertia
 _MIN_MOMENT_RATIO = 0.01  # smallest to largest second moment of a body that is made consistent
-_FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; a body that is thinner has no thickness but rounding
+_FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; in a thinner body rounding is the only thickness
 URDF_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -40,7 +40,7 @@ class MassComInertia(NamedTuple):
 
     @property
     def numbers(self) -> Array:
-        """``(10,)`` of one body: mass, com, and inertia about it xx, xy, xz, yy, yz, zz, as URDF and ROS have them."""
+        """``(10,)`` of one body: mass, com, and inertia about it as xx, xy, xz, yy, yz, zz (as in URDF and ROS)."""
         return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
 
 
@@ -88,7 +88,7 @@ _FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 
 def symmetric(elements: ArrayLike) -> Array:
-    """``(3, 3)`` of xx, xy, xz, yy, yz, zz, the order of URDF and ROS."""
+    """Symmetric matrix ``(3, 3)`` from xx, xy, xz, yy, yz, zz, the order of URDF and ROS."""
     xx, xy, xz, yy, yz, zz = np.asarray(elements, dtype=float)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -112,8 +112,7 @@ def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -
 
 
 def transform(pi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
-    """Parameters of the same body seen from frame a, given those in frame b and the pose of b in a ([Lee2019]_
-    eq. 3.3.24).
+    """Parameters in frame a, from the parameters in frame b and the pose of b in a ([Lee2019]_ eq. 3.3.24).
 
     ``x_a = rotation @ x_b + translation``.
     """
@@ -136,11 +135,11 @@ def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
 
 
 def nearest_consistent(pi: ArrayLike) -> Array:
-    """Bodies with second moments about the com lifted until they are consistent, ``(..., 10)``.
+    """Bodies ``(..., 10)`` with second moments about the com raised until they are consistent.
 
-    Mass and com stay; eigenvalues of the second moment matrix below a hundredth of the largest are raised to it, which
-    is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent bodies stay as
-    they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
+    Mass and com stay. Eigenvalues of the second moment matrix below a hundredth of the largest are raised to it: the
+    result is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
+    bodies do not change unless they are flat, such as discs without thickness: a flat bound has no interior.
     """
     pi = np.asarray(pi, dtype=float)
     mass, com, inertia = mass_com_inertia(pi)
@@ -152,16 +151,16 @@ def nearest_consistent(pi: ArrayLike) -> Array:
 
 
 def relative_pseudo_inertia(lower: np.ndarray, pi: Array) -> Array:
-    """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors of other pseudo-inertias."""
+    """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors ``L`` of other pseudo-inertias."""
     inner = np.linalg.solve(lower, pseudo_inertia(pi))
     return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))
 
 
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
-    """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames ([Lee2019]_
-    eq. 3.3.25).
+    """Affine-invariant Riemannian distance ``(...)`` of two bodies ([Lee2019]_ eq. 3.3.25), independent of
+    units and frames.
 
-    ``d^2 = 1/2 sum_k log^2 lambda_k(J_1^{-1} J_2)``. Infinite where either body is not physically consistent.
+    ``d^2 = 1/2 sum_k log^2 lambda_k(J_1^{-1} J_2)``. Infinite if either body is not physically consistent.
     """
     first, second = np.broadcast_arrays(np.asarray(pi, dtype=float), np.asarray(other, dtype=float))
     valid = is_consistent(first) & is_consistent(second)
@@ -180,8 +179,8 @@ def _upper(inertia: Array) -> Array:
 
 
 def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
-    """Centre (3,) [m], rotation (3, 3) of the axes, semi-axes (3,) [m] of the solid ellipsoid of even density that has
-    the mass, centre of mass and second moments of a body ``(10,)``: ``m r^2 / 5`` about its centre for semi-axes ``r``.
+    """Centre (3,) [m], rotation (3, 3) of the axes, and semi-axes r (3,) [m] of the uniform ellipsoid with the mass,
+    centre of mass and second moments of a body ``(10,)``; they are ``m r^2 / 5`` about the centre.
     """
     matrix = pseudo_inertia(pi)
     centre = matrix[:3, 3] / matrix[3, 3]
@@ -207,7 +206,7 @@ class Ellipsoid:
 
     @classmethod
     def from_axes(cls, centre: Array, rotation: Array, semi_axes: Array) -> "Ellipsoid":
-        """From semi-axes ``(3,)`` m along the columns of ``rotation``."""
+        """Ellipsoid with semi-axes ``(3,)`` [m] along the columns of ``rotation``."""
         return cls(np.asarray(centre, dtype=float), rotation @ np.diag(np.square(semi_axes)) @ rotation.T)
 
     @classmethod
@@ -223,12 +222,12 @@ class Ellipsoid:
 
     @classmethod
     def from_quadric(cls, Q: Array) -> "Ellipsoid":
-        """From a matrix ``(4, 4)`` with ``[x; 1]^T Q [x; 1] >= 0`` inside, of any scale; see :attr:`quadric`.
+        """Ellipsoid from a matrix ``(4, 4)`` of any scale with ``[x; 1]^T Q [x; 1] >= 0`` inside; see :attr:`quadric`.
 
         Raises
         ------
         ModelError
-            It is no ellipsoid, such as a hyperboloid, or has the opposite sign.
+            Q is not an ellipsoid (for example a hyperboloid), or has the opposite sign.
         """
         Q = 0.5 * (np.asarray(Q, dtype=float) + np.transpose(Q))
         inverse = -Q[:3, :3]
@@ -249,7 +248,7 @@ class Ellipsoid:
         return cls(com, 5 * scale**2 * second_moments(inertia) / mass)
 
     def uniform(self, rng: np.random.Generator, count: int, scale: float = 1.0) -> Array:
-        """``(count, 3)`` random points in it, or in a multiple of it."""
+        """Random points ``(count, 3)`` in the ellipsoid, enlarged by ``scale``."""
         direction = rng.normal(size=(count, 3))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         radius = rng.uniform(size=(count, 1)) ** (1 / 3)
@@ -271,7 +270,7 @@ class Ellipsoid:
     def com_block(self) -> Array:
         """``(16, 10)`` map from ``pi`` to ``[[m, (h - m c)^T], [h - m c, m shape]]``.
 
-        The centre of mass is inside exactly if that is positive semidefinite ([Wensing2018]_ eq. 22).
+        The centre of mass is inside if and only if this matrix is positive semidefinite ([Wensing2018]_ eq. 22).
         """
         block = np.zeros((10, 4, 4))
         block[0, 0, 0] = 1.0

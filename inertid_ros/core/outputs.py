@@ -1,11 +1,10 @@
-"""Outputs that appear complete or not at all, and replace only what this package wrote.
+"""Atomic outputs: complete or absent. They replace only files that this package wrote.
 
-Writing takes two steps. A check before the work finds obstacles: something else in its place, a name that is too long,
-a read-only disk. The write after the work checks again, and puts the output in its place by rename once everything is
-on disk.
+Writing takes two steps. A check before the work finds obstacles: another file at the path, a name that is too long, a
+read-only disk. The write after the work checks again, and renames the output to its path once it is complete on disk.
 
 A written directory holds a manifest of its files, ``.inertid.json``, and is replaced only while it holds exactly these
-files, unchanged. A file is replaced only if it is a regular one. A link is neither followed nor replaced; directories
+files, unchanged. A file is replaced only if it is a regular file. A link is neither followed nor replaced; directories
 above the output may be links.
 """
 
@@ -27,10 +26,10 @@ from typing import Any
 from .errors import OutputError
 
 MANIFEST = ".inertid.json"
-_NOTE = "Written by inertid, which replaces this directory only while it holds these files alone, unchanged."
+_NOTE = "Written by inertid. It replaces this directory only while it holds exactly these files, unchanged."
 _MAX_MANIFEST_BYTES = 2**22
-_SCRATCH_PREFIX = ".inertid."  # not the output's own name, which may be as long as the file system allows
-_MAX_FILES_NAMED = 3  # of the files that are in the way
+_SCRATCH_PREFIX = ".inertid."  # without the output's name, which may be as long as the file system allows
+_MAX_FILES_NAMED = 3  # in messages about foreign files
 _FILE_TYPES = {
     stat.S_IFLNK: "a link, which is neither followed nor replaced", stat.S_IFDIR: "a directory",
     stat.S_IFREG: "a file", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
@@ -43,8 +42,8 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
 
     Parameters
     ----------
-    force : whether a regular file may be replaced; None: the caller has no option ``--force`` for messages to name.
-    inputs : inputs of the command; neither an input nor a file in one is replaced.
+    force : whether a regular file may be replaced; None: the caller has no option ``--force``.
+    inputs : inputs of the command; neither an input nor a file inside an input is replaced.
 
     Raises
     ------
@@ -72,10 +71,10 @@ def check_directory(
 
     Parameters
     ----------
-    kind : of the output, such as "result"; outputs of another kind are not replaced.
+    kind : kind of output, such as "result"; outputs of another kind are not replaced.
     force : whether an output of this kind may be replaced; None as in :func:`check_file`.
-    inputs : inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
-    file : longest name of a file in it.
+    inputs : inputs of the command; an input, its parent directories and its content are not replaced.
+    file : longest file name in the directory.
 
     Raises
     ------
@@ -94,14 +93,14 @@ def check_directory(
 
 
 def write_file(target: str | Path, content: bytes, force: bool | None = None) -> None:
-    """Write a file. For errors see :func:`check_file`; nothing is left behind."""
+    """Write a file. For errors see :func:`check_file`; no partial file remains."""
     with scratch_beside(target) as scratch:
         _write(scratch / "new", content)
         move_file(scratch / "new", target, force)
 
 
 def write_directory(target: str | Path, kind: str, files: Mapping[str, bytes], force: bool | None = None) -> None:
-    """Write a directory of files. For errors see :func:`check_directory`; nothing is left behind."""
+    """Write a directory of files. For errors see :func:`check_directory`; no partial directory remains."""
     with scratch_beside(target) as scratch:
         new = scratch / "new"
         new.mkdir()
@@ -132,7 +131,7 @@ def move_file(file: Path, target: str | Path, force: bool | None = None) -> None
 def move_directory(directory: Path, target: str | Path, kind: str, force: bool | None = None) -> None:
     """Add the manifest to a finished directory and put it in its place. For errors see :func:`check_directory`.
 
-    One that is replaced is exchanged for the new one in a single step, then removed.
+    An existing directory is exchanged for the new directory in a single step, then removed.
     """
     target = _named(target)
     check_directory(target, kind, force)
@@ -150,7 +149,7 @@ def move_directory(directory: Path, target: str | Path, kind: str, force: bool |
             _exchange(directory, target)
             try:
                 _check_content(directory, kind, force)
-            except OutputError:  # written into since it was checked
+            except OutputError:  # changed since the check
                 _exchange(directory, target)
                 raise
             shutil.rmtree(directory, ignore_errors=True)
@@ -175,7 +174,7 @@ def _failures(target: Path) -> Iterator[None]:
 
 
 def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputError:
-    """Error of an output; ``force`` False names the option that helps."""
+    """Error about an output; with ``force`` False it names the option ``--force``."""
     option = ", or replace it with --force" if force is False else ""
     return OutputError(f"{target}: {reason}; choose another path{option}")
 
@@ -183,7 +182,7 @@ def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputErro
 def _status(target: Path) -> os.stat_result | None:
     place = next((parent for parent in target.parents if os.path.lexists(parent)), target)
     if not place.is_dir():
-        raise _refusal(target, f"cannot be written ({place} is no directory)")
+        raise _refusal(target, f"cannot be written ({place} is not a directory)")
     try:
         return target.lstat()
     except FileNotFoundError:
@@ -218,7 +217,7 @@ def _identities(path: str | Path) -> list[tuple[int, int]]:
 
 
 def _check_content(target: Path, kind: str, force: bool | None, inputs: Iterable[str | Path] = ()) -> None:
-    """Check that a directory is empty, or holds an output of this kind and nothing else."""
+    """Check that a directory is empty, or holds only an output of this kind."""
     with os.scandir(target) as content:
         names = sorted(entry.name for entry in islice(content, 100))
     if not names:
@@ -229,7 +228,7 @@ def _check_content(target: Path, kind: str, force: bool | None, inputs: Iterable
     except OutputError:
         if force:
             raise
-        force = None  # which would not help
+        force = None  # --force would not help
     if not force:
         raise _refusal(target, "exists and is not empty", force)
 
@@ -239,8 +238,8 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
     if manifest is None:
         aside = f"mv {shlex.quote(str(target))} {shlex.quote(f'{target}.old')}"
         raise OutputError(
-            f"{target}: holds {_listed(names)} and no list of what inertid wrote ({MANIFEST}, which versions before 0.2"
-            f" did not write), so it is not replaced; choose another path, or move it away: {aside}"
+            f"{target}: holds {_listed(names)} and no list of inertid's files ({MANIFEST}; versions before 0.2"
+            f" did not write it), so it is not replaced; choose another path, or move it away: {aside}"
         )
     kind_there, files = manifest
     if kind_there != kind:
@@ -258,7 +257,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
-    """Kind of a written directory, and SHA-256 by file; None without a manifest that can be used."""
+    """Kind of a written directory, and SHA-256 by file; None without a usable manifest."""
     path = directory / MANIFEST
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -272,7 +271,7 @@ def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
 
 
 def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -> Iterator[str]:
-    """Paths in a directory that are none of these files, or were changed."""
+    """Paths in a directory that are not among these files, or were changed."""
     with os.scandir(directory) as scan:
         content = sorted(scan, key=lambda entry: entry.name)
     for entry in content:
@@ -302,7 +301,7 @@ def _check_movable(target: Path, status: os.stat_result) -> None:
     if parent.st_mode & stat.S_ISVTX and user not in (0, status.st_uid, parent.st_uid):
         raise _refusal(target, "belongs to another user")
     if stat.S_ISDIR(status.st_mode):
-        if _identities(target)[0] in _identities(Path.cwd()):  # a shell would stay behind in what is removed
+        if _identities(target)[0] in _identities(Path.cwd()):  # a shell would stay in the removed directory
             raise _refusal(target, "is the working directory or holds it, and is not replaced")
         if not os.access(target, os.W_OK | os.X_OK):
             raise _refusal(target, f"cannot be written ({os.strerror(errno.EACCES)})")
@@ -310,13 +309,13 @@ def _check_movable(target: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def _scratch(target: Path) -> Iterator[Path]:
-    """New directory beside the target, removed afterwards with empty parents that were made for it."""
+    """New directory next to the target; it is removed afterwards, with empty parents that were made for it."""
     absent = [parent for parent in target.parents if not os.path.lexists(parent)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=target.parent))
         try:
-            _status(target)  # its name may be too long for a directory that was not there before
+            _status(target)  # its name may be too long for the new parent directory
             yield scratch
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -327,7 +326,7 @@ def _scratch(target: Path) -> Iterator[Path]:
 
 
 def _renamed(first: Path, second: Path, flag: int) -> bool:
-    """Rename with a flag of renameat2; False if the system or the file system has no such call."""
+    """Rename with a flag of renameat2; False if the system or the file system does not support it."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False

@@ -9,11 +9,11 @@ from scipy.linalg import lapack
 from .arrays import Array
 
 _MIN_SCALED_DIAGONAL = 1e-300
-_PANEL_COLUMNS = 24  # columns that LAPACK reduces before it updates the others
+_PANEL_COLUMNS = 24  # columns that LAPACK reduces before it updates the remaining columns
 
 
 def r_factor(matrix: Array) -> Array:
-    """``(c, c)`` R factor of a matrix ``(k, c)``, ``R^T R = matrix^T matrix``; zero rows pad that of a wide matrix."""
+    """``(c, c)`` R factor of a matrix ``(k, c)``, ``R^T R = matrix^T matrix``; zero rows pad it if ``k < c``."""
     rows, columns = matrix.shape
     if rows == 0:
         return np.zeros((columns, columns))
@@ -38,9 +38,9 @@ def append_rows(R: Array, columns: Array) -> Array:
 
 
 def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: int) -> Array:
-    """``(size + 1, size + 1)`` R factor of all rows ``[A | b]`` of blocks that use few of ``size`` columns each.
+    """``(size + 1, size + 1)`` R factor of the rows ``[A | b]`` of blocks that each use few of ``size`` columns.
 
-    The cost of a block is that of the columns it uses.
+    The cost of a block depends only on the columns that it uses.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: i
         used = rows[rows.any(axis=1)]
         if not len(used):
             continue
-        # Rows of R that these columns own lead to the columns of all blocks that had one of them.
+        # Rows of R for these columns also involve all columns that earlier blocks coupled with them.
         joined = np.append(np.flatnonzero(np.isin(group, group[columns])), size)
         group[joined[:-1]] = group[columns].min(initial=size)
         new = np.zeros((len(joined), len(used)))
@@ -63,7 +63,7 @@ def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: i
 
 
 def semidefinite_root(matrix: Array) -> Array:
-    """``(p, p)`` rows whose Gram matrix is a symmetric, positive semidefinite matrix ``(p, p)``.
+    """``(p, p)`` root of a symmetric, positive semidefinite matrix ``(p, p)``: ``root.T @ root`` is the matrix.
 
     The matrix is scaled to a unit diagonal, so that columns of very different size keep their digits.
 
@@ -73,7 +73,7 @@ def semidefinite_root(matrix: Array) -> Array:
         Elements are not finite, or too large.
     """
     diagonal = np.diagonal(matrix)
-    positive = diagonal > 0.0  # where the diagonal is zero, up to rounding, so are row and column
+    positive = diagonal > 0.0  # if the diagonal is zero, row and column are zero up to rounding
     scale = np.sqrt(np.where(positive, np.maximum(diagonal, _MIN_SCALED_DIAGONAL), 1.0))
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.where(np.outer(positive, positive), matrix, 0.0) / scale / scale[:, None]
@@ -84,7 +84,7 @@ def semidefinite_root(matrix: Array) -> Array:
 def inverse_root(rows: Array) -> Array:
     """``(p, p)`` root of the inverse of the Gram matrix of rows ``(k, p)``: ``root @ root.T``, without squaring.
 
-    Directions that no row determines count as certain, as in a pseudo-inverse.
+    Directions that the rows do not determine count as certain, as in a pseudo-inverse.
     """
     R = r_factor(rows)
     diagonal = np.abs(np.diagonal(R))
@@ -96,7 +96,7 @@ def inverse_root(rows: Array) -> Array:
 
 
 def marginal_hessian(hessian: Array, size: int) -> Array:
-    """``(size, size)`` Hessian of the first parameters with the others at their optimum: the Schur complement."""
+    """``(size, size)`` Hessian of the first parameters with the rest at their optimum: the Schur complement."""
     if len(hessian) == size:
         return hessian
     rest = slice(size, None)

@@ -9,7 +9,7 @@ from .arrays import Array
 from .errors import RecordingError
 
 _log = logging.getLogger(__name__)
-_MAX_NORM_ERROR = 0.02  # beyond it a quaternion is no rounded unit quaternion
+_MAX_NORM_ERROR = 0.02  # a larger error is not due to rounding
 
 
 def cross(a: Array, b: Array, axis: int = -1) -> Array:
@@ -19,7 +19,7 @@ def cross(a: Array, b: Array, axis: int = -1) -> Array:
 
 
 def skew(vector: ArrayLike) -> Array:
-    """``(..., 3)`` to the ``(..., 3, 3)`` matrix of its cross product."""
+    """Cross-product matrices ``(..., 3, 3)`` of vectors ``(..., 3)``."""
     v = np.asarray(vector, dtype=float)
     out = np.zeros((*v.shape[:-1], 3, 3))
     out[..., 0, 1], out[..., 0, 2] = -v[..., 2], v[..., 1]
@@ -29,7 +29,7 @@ def skew(vector: ArrayLike) -> Array:
 
 
 def rotation_matrices(quaternions: Array) -> Array:
-    """``(..., 3, 3)`` rotation matrices of quaternions ``(..., 4)``, which are normalised here."""
+    """``(..., 3, 3)`` rotation matrices of quaternions ``(..., 4)``; this function normalises them."""
     x, y, z, w = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
@@ -40,21 +40,21 @@ def rotation_matrices(quaternions: Array) -> Array:
 
 
 def rotate(quaternions: Array, vectors: Array) -> Array:
-    """``(N, 3)`` vectors of the moving frame in the fixed one, by unit quaternions ``(N, 4)``."""
+    """Turn vectors ``(N, 3)`` from the moving frame to the fixed frame, by unit quaternions ``(N, 4)``."""
     axis, scalar = quaternions[:, :3], quaternions[:, 3:]
     twice = 2.0 * cross(axis, vectors)
     return np.asarray(vectors + scalar * twice + cross(axis, twice))
 
 
 def rotate_back(quaternions: Array, vectors: Array) -> Array:
-    """``(N, 3)`` vectors of the fixed frame in the moving one, by unit quaternions ``(N, 4)``."""
+    """Turn vectors ``(N, 3)`` from the fixed frame to the moving frame, by unit quaternions ``(N, 4)``."""
     return rotate(quaternions * np.array([-1.0, -1.0, -1.0, 1.0]), vectors)
 
 
 def body_rate(quaternions: Array, derivatives: Array) -> Array:
     """``(N, 3)`` vector part of ``2 q* d`` for unit quaternions ``q`` and derivatives ``d``, ``(N, 4)`` each.
 
-    From the first derivative of ``q`` this is the angular velocity in the moving frame, from the second one the angular
+    The first derivative of ``q`` gives the angular velocity in the moving frame, the second derivative the angular
     acceleration: the rest of the second derivative is a multiple of ``q``.
     """
     axis, scalar = quaternions[:, :3], quaternions[:, 3:]
@@ -62,7 +62,7 @@ def body_rate(quaternions: Array, derivatives: Array) -> Array:
 
 
 def continuous_quaternions(quaternions: Array) -> Array:
-    """``(N, 4)`` with signs chosen so that neighbours lie on the same side; q and -q are one rotation."""
+    """``(N, 4)`` without changes of sign between neighbours; q and -q are one rotation."""
     flips = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0
     signs = np.where(np.cumsum(np.concatenate([[0], flips])) % 2, -1.0, 1.0)
     return quaternions * signs[:, None]
@@ -80,15 +80,15 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
     unit : ndarray, shape (N, 4)
         Without jumps of sign; an invalid quaternion is replaced by its nearest valid neighbour.
     invalid : ndarray of bool, shape (N,)
-        Whether the measured quaternion is not of length 1.
+        Whether the length of the measured quaternion is not 1.
 
     Raises
     ------
     RecordingError
-        Most of them are invalid.
+        More than half of the quaternions are invalid.
     """
     norms = np.linalg.norm(quaternions, axis=1)
-    invalid = ~(np.abs(norms - 1.0) <= _MAX_NORM_ERROR)  # also if it is not a number
+    invalid = ~(np.abs(norms - 1.0) <= _MAX_NORM_ERROR)  # also true for NaN
     if invalid.mean() > 0.5:
         raise RecordingError(
             f"{name}: base_pose holds quaternions of length {np.median(norms):.3g}, not 1, in {invalid.sum()} of"

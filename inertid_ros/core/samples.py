@@ -13,7 +13,7 @@ from .findings import Finding
 # than rounding into the upper half of the band.
 LITTLE_LEAKAGE = ("general_cosine", (3 / 8, 1 / 2, 1 / 8))
 _MAX_CACHED_FUNCTIONS = 4  # each takes the memory of a few channels
-_SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff: they show all of a product of two filtered signals
+_SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff; enough for a product of two filtered signals
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class StateSample:
 
 @dataclass(frozen=True, eq=False)
 class UndecimatedVelocity:
-    """Joint velocity at the rate of the recording, and the low-pass that the torque went through.
+    """Joint velocity at the rate of the recording, and the low-pass of the torque.
 
-    Friction is not linear in velocity, so that the friction of a low-passed velocity is wrong at every reversal: a
-    model of friction is evaluated at the rate of the recording, then low-passed like the torque, and decimated last.
+    Friction is not linear in velocity, so friction from a low-passed velocity is wrong at every reversal. Therefore
+    friction is computed at the rate of the recording, then low-passed like the torque, and decimated last.
     Indexing selects samples, as in an array with one row per sample.
 
     Attributes
     ----------
     pieces : (N_i, n) each, velocity of every piece without gaps [rad/s or m/s].
     low_pass : ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
-    rows : int (N,), rows of the concatenated pieces that are the samples.
+    rows : int (N,), row of each sample in the concatenated pieces.
     """
 
     pieces: tuple[Array, ...]
@@ -71,7 +71,7 @@ class UndecimatedVelocity:
         return replace(self, rows=self.rows[rows])
 
     def filtered(self, function: Callable[[Array], Array], key: Hashable = None) -> Array:
-        """``(N, k)`` low-passed values at the samples of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``.
+        """Low-passed values ``(N, k)``, at the samples, of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``.
 
         Values with a ``key`` are computed once for these samples and selections of them.
         """
@@ -91,7 +91,7 @@ class UndecimatedVelocity:
 class Samples:
     """Filtered, evenly spaced samples; columns in the order of the model.
 
-    On a fixed base everything is per joint, ``nq = nv = c = n``. A free base comes before the joints, as in
+    On a fixed base all columns are per joint, ``nq = nv = c = n``. A free base comes before the joints, as in
     :class:`~inertid_ros.robot.model.RobotModel`: ``nq = 7 + n``, ``nv = 6 + n``.
 
     Attributes
@@ -99,12 +99,12 @@ class Samples:
     time : (N,), time [s].
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration [rad or m, per s, per s^2].
     tau : (N, c), measured side of the equations, one column per channel of
-        :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force [N m or N], to which the
-        external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
-        external wrenches on it, in its frame [N, N m]. What was not measured is zero, and masked.
+        :class:`~inertid_ros.regressors.equations.Equations`. For forces: joint torque or force [N m or N]
+        plus the external wrenches by their contact Jacobians. On a free base, the sum of the external wrenches in the
+        base frame [N, N m] comes first. Values that were not measured are zero and masked.
     mask : bool (N, c), whether an equation enters the fit.
-    usable : bool (N,), false at filter edges, gaps and transients. Torque errors are reported where it is true, however
-        slow a joint is.
+    usable : bool (N,), false at filter edges, gaps and transients. Torque errors are reported for these samples,
+        at any joint speed.
     name : recording that the samples come from.
     undecimated : joint velocity for friction; None: friction is computed from ``v``.
     sliding : bool (N, c), whether all drives that act on a channel slide, so that friction has a direction; None:
@@ -112,8 +112,8 @@ class Samples:
     cutoff_hz : cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
     measured : bool (N, c), whether ``tau`` was measured; None: always.
     noise : (nv,), standard deviation of the noise of ``v``; None if not estimated.
-    effort_noise : (n,), that of every joint's effort below the cutoff [N m or N]; None if not estimated.
-    findings : of the checks of the recording.
+    effort_noise : (n,), standard deviation of every effort's noise below the cutoff [N m or N]; None if not estimated.
+    findings : findings of the checks of the recording.
     """
 
     time: Array
@@ -149,7 +149,7 @@ class Samples:
 
     @property
     def stride_of_products(self) -> int:
-        """Stride that still shows all of a product of two channels, whose band is twice that of the low-pass."""
+        """Largest stride without aliasing in a product of two channels, whose band is twice the low-pass band."""
         if self.cutoff_hz <= 0:
             return 1
         return max(1, int(1.0 / (_SAMPLES_PER_PERIOD_OF_PRODUCTS * self.cutoff_hz * self.period)))
@@ -170,7 +170,7 @@ class Samples:
         return replace(self, **cut)
 
     def block_rows(self, count: int) -> list[slice]:
-        """Rows of at most ``count`` contiguous blocks of about equal length, none empty."""
+        """Rows of at most ``count`` contiguous, non-empty blocks of about equal length."""
         edges = np.linspace(0, len(self), count + 1).astype(int).tolist()
         return [slice(start, end) for start, end in zip(edges[:-1], edges[1:], strict=True) if end > start]
 

@@ -1,4 +1,4 @@
-"""Long work in another process: watchdogs and services stay alive, and a crash or a hang stays there.
+"""Long work in another process: watchdogs and services stay alive, even if the work crashes or hangs.
 
 A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
 function and its arguments, and is then polled. The process ends with its owner.
@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from .errors import InertidError
 
-MAX_MEMORY_MB = 8192  # of a job by default; the largest that are known need a tenth
+MAX_MEMORY_MB = 8192  # default limit of a job; the largest known jobs need a tenth
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -41,13 +41,13 @@ class WorkerProcess:
 
     Parameters
     ----------
-    module : imported in advance; empty for none.
-    memory_mb : limit of its address space [MiB]; 0 for none.
-    nice : minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it.
+    module : module to import in advance; may be empty.
+    memory_mb : limit of its address space [MiB]; 0: no limit.
+    nice : minimum of its nice value, so that nodes that monitor a robot have priority; 0 if the owner waits for it.
 
     Attributes
     ----------
-    connection : to the process, which ends once this is closed.
+    connection : connection to the process, which ends once the connection is closed.
     """
 
     def __init__(self, module: str = "", memory_mb: int = MAX_MEMORY_MB, nice: int = 10) -> None:
@@ -69,12 +69,12 @@ class Standby:
         self._process: WorkerProcess | None = None
 
     def prepare(self) -> None:
-        """Start the process, unless one waits."""
+        """Start a process unless one is waiting already."""
         if self._process is None or self._process.process.poll() is not None:
             self._process = WorkerProcess(self._module)
 
     def take(self) -> WorkerProcess:
-        """Return the process that waits, or a new one."""
+        """Return the waiting process, or a new process."""
         self.prepare()
         assert self._process is not None
         taken, self._process = self._process, None
@@ -89,11 +89,11 @@ class Worker(Generic[Progress, Result]):
 
     Parameters
     ----------
-    name : of the work, in error messages.
+    name : name of the work in error messages.
     function : importable at module level; called with ``*arguments``, which are pickled, and ``progress=report``.
         ``report(value)`` may be called at any time with any value that can be pickled.
     timeout_s : the process is killed after this time [s].
-    process : default a new one.
+    process : default a new process.
     reports : number of latest reported values to keep.
 
     Attributes
@@ -114,7 +114,7 @@ class Worker(Generic[Progress, Result]):
         job = pickle.dumps((function.__module__, function.__qualname__, arguments))
         process = process or WorkerProcess()
         self._connection, self._process = process.connection, process.process
-        # None of this may block the caller, who has watchdogs to run.
+        # The caller must not block: it has watchdogs to run.
         self._attendant = threading.Thread(target=self._attend, args=(job,), daemon=True)
         self._attendant.start()
 
@@ -125,7 +125,7 @@ class Worker(Generic[Progress, Result]):
 
     @property
     def ended_by(self) -> str:
-        """Name of the signal that ended the process; empty if none did."""
+        """Name of the signal that ended the process; empty without a signal."""
         status = self._process.poll() or 0
         return signal.Signals(-status).name if status < 0 else ""
 
@@ -162,7 +162,7 @@ class Worker(Generic[Progress, Result]):
         self._process.kill()
 
     def cancel(self) -> None:
-        """Stop, and be over."""
+        """Stop the work; its result is an error."""
         self.stop()
         self._answer = self._answer or self._failure("canceled")
 
@@ -191,7 +191,7 @@ class Worker(Generic[Progress, Result]):
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
-    """Read one job, do it, and answer, in the other process."""
+    """In the other process: read one job, run it, and answer."""
     if memory_mb:
         bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
@@ -205,11 +205,11 @@ def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
     threading.Thread(target=_end_with_owner, args=(descriptor,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)
     if ahead:
-        with contextlib.suppress(Exception):  # it fails again, with a message, when it is needed
+        with contextlib.suppress(Exception):  # the job repeats the import and reports the error
             importlib.import_module(ahead)
     try:
         job = connection.recv_bytes()
-    except (EOFError, OSError):  # nobody needs it any more
+    except (EOFError, OSError):  # the owner has ended
         return
     module, name, arguments = pickle.loads(job)
     lock = threading.Lock()
@@ -229,7 +229,7 @@ def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
         send("error", error)
     except MemoryError:
         send("error", WorkerError(f"{name}: out of memory; use fewer or shorter recordings"))
-    except Exception as error:  # reported to the owner, whatever it is
+    except Exception as error:  # any error is reported to the owner
         import traceback
 
         traceback.print_exc()
@@ -237,7 +237,7 @@ def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
 
 
 def _end_with_owner(descriptor: int) -> None:
-    """Wait until the other end of the connection is closed, even with unread data."""
+    """End this process when the other end of the connection is closed, even with unread data."""
     waiting = select.poll()
     waiting.register(descriptor, 0)
     waiting.poll()  # for POLLHUP, which is always reported
@@ -245,7 +245,7 @@ def _end_with_owner(descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    from inertid_ros.core import worker  # its errors must not be pickled as those of __main__
+    from inertid_ros.core import worker  # its errors must not be pickled as errors of __main__
 
     descriptor, memory_mb, nice = map(int, sys.argv[1:4])
     worker._serve(descriptor, memory_mb, nice, sys.argv[4])

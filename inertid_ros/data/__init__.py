@@ -1,1 +1,1 @@
-"""What was measured: recordings from messages and files, their checks, and their preparation to samples."""
+"""Recordings from messages and files, their checks, and their preparation to samples."""

@@ -1,4 +1,4 @@
-"""Messages of joint states, wrenches and base motion, live or from a bag, to synchronised samples."""
+"""Synchronised samples from messages of joint states, wrenches and base motion, live or from a bag."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from .recording import Recording
 
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
-_MAX_LATENCY_NS = 1_000_000_000  # later messages of a live channel are not waited for
+_MAX_LATENCY_NS = 1_000_000_000  # longest wait for messages of a live channel
 
 
 class JointsError(RecordingError):
-    """A message lists other joints than those before it."""
+    """A message lists other joints than the messages before it."""
 
 
 class StampOrderError(RecordingError):
@@ -34,9 +34,9 @@ class StampOrderError(RecordingError):
 
 @dataclass
 class ChannelStream:
-    """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values, of one row where some are late.
+    """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values; ``k`` is 1 if ``late`` is not 0.
 
-    ``late`` messages may precede an earlier one; none may precede ``taken_ns``, up to which values were taken.
+    A message may overtake up to ``late`` earlier messages, but must follow ``taken_ns``, up to which values were taken.
     """
 
     width: int
@@ -47,13 +47,13 @@ class ChannelStream:
 
     @property
     def values(self) -> Array:
-        """``(N, width)``."""
+        """All values, ``(N, width)``."""
         return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Take the values ``(K, width)`` of increasing stamps ``(K,)``; ``where`` names the first wrong one in errors.
+        """Add values ``(K, width)`` of increasing stamps ``(K,)``; ``where`` names the first wrong stamp in errors.
 
-        Several must follow all before them; a single one may be late.
+        Several values must follow all earlier values; a single value may be late.
         """
         count, first, row = len(self.stamps_ns), int(stamps_ns[0]), first_step_back(stamps_ns)
         place = bisect_left(self.stamps_ns, first)
@@ -69,7 +69,7 @@ class ChannelStream:
         return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns)
 
     def drop(self, count: int) -> None:
-        """Drop the first values."""
+        """Drop the first ``count`` values."""
         del self.stamps_ns[:count]
         if self.late:
             del self.pieces[:count]
@@ -78,7 +78,7 @@ class ChannelStream:
 
 
 def first_step_back(stamps: NDArray[np.int64]) -> int:
-    """Row of the first stamp that does not follow the one before it; 0 if all do."""
+    """Row of the first stamp that is not later than its predecessor; 0 if all stamps increase."""
     if len(stamps) == 1:
         return 0
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
@@ -88,7 +88,7 @@ def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Arr
         max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
     """Interpolate values ``(M, k)`` at times ``(M,)`` linearly at stamps ``(N,)`` [ns], and flag the valid results.
 
-    A result is valid if there is a value within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
+    A result is valid if there is a value within ``max_gap_ns`` on both sides, or a value with exactly this stamp.
     """
     out, valid = np.zeros((len(stamps), values.shape[1])), np.zeros(len(stamps), dtype=bool)
     if len(times) == 0 or len(stamps) == 0:
@@ -108,26 +108,26 @@ def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Arr
 class RecordingAssembler:
     """Collect joint states, wrenches and base motion, and give synchronised blocks or a whole recording.
 
-    Joints keep the order of the first message; messages with the same joints in another order are reordered. If the
-    joints come in several messages (of two arms, say), those with the first joint define the samples, and the others
-    are interpolated linearly to their stamps, like wrenches and the motion of a free base. A joint state that lacks a
-    sample of another channel within ``max_gap_s`` before or after it is left out, and later reads as a gap.
+    Joints keep the order of the first message; messages with another order are reordered. If the joints come in several
+    messages (for example of two arms), messages with the first joint define the samples. All other messages, also
+    wrenches and the motion of a free base, are interpolated linearly to these stamps. A joint state that lacks a sample
+    of another channel within ``max_gap_s`` before or after it is left out, and becomes a gap.
 
     Parameters
     ----------
     name : name of the source in messages, such as the bag's path.
-    joints : joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the
+    joints : joints to take; messages without these joints (a gripper on this topic) are skipped. Empty: joints of the
         first message.
     channels : further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
     max_gap_s : largest distance in time to a sample of another channel [s].
-    expected : joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
-    late : number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
-        newest samples are held back until the end.
+    expected : joints of the robot, as a hint: messages without them are skipped, other messages are taken whole.
+    late : number of messages of a channel that may overtake an earlier message, which is put in order. This number of
+        newest samples is held back until the end.
 
     Attributes
     ----------
     joint_names : joints in the order of the samples; empty before the first message.
-    messages : joint states so far, by which errors count them.
+    messages : number of joint states so far; errors name this number.
     samples : samples so far; messages that only add joints to samples do not count.
     dropped, missing : samples left out because of a missing channel: in all, and by channel.
     """
@@ -146,18 +146,18 @@ class RecordingAssembler:
         self._seen: set[str] = set()  # joints of all messages so far
         self.messages = 0
         self._has_velocity: bool | None = None
-        self._states: ChannelStream | None = None  # position, velocity, effort: those of the first joint
-        self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
-        self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in messages of their own
+        self._states: ChannelStream | None = None  # position, velocity, effort in messages with the first joint
+        self._streams = {channel: self._stream(channel) for channel in channels}  # interpolated channels
+        self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in separate messages
 
     def add_joint_states(self, names: Sequence[str], stamps_ns: ArrayLike, position: ArrayLike,
             velocity: ArrayLike = (), effort: ArrayLike = ()) -> bool:
         """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
 
-        Returns False if the messages have none of the wanted joints.
+        Returns False if the messages lack all wanted joints.
 
-        Raises StampOrderError: a stamp repeats or is too late; no message is taken.
-        Raises RecordingError: position or effort is missing, or lengths or joints do not fit; no message is taken.
+        Raises StampOrderError: a stamp repeats or is too late; all messages are refused.
+        Raises RecordingError: position or effort is missing, or lengths or joints do not fit; all messages are refused.
 
         Parameters
         ----------
@@ -176,13 +176,13 @@ class RecordingAssembler:
         given = {"position": position, "velocity": velocity, "effort": effort}
         channels = [self._in_order(where, channel, given[channel], len(names), columns) for channel in JOINT_CHANNELS]
         rows = np.concatenate(channels, axis=1)
-        if columns[0] < 0:  # joints that come in messages of their own
+        if columns[0] < 0:  # joints that come in separate messages
             self._add_part(wrong_stamp, stamps, rows, np.flatnonzero(columns >= 0))
             return True
         has_velocity = np.size(velocity) > 0
         if self._has_velocity is not None and has_velocity != self._has_velocity:
             state = "has" if has_velocity else "lacks"
-            raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
+            raise RecordingError(f"{where} {state} velocity, unlike earlier messages; use one publisher per topic")
         if self._states is None:
             self._states = ChannelStream(len(JOINT_CHANNELS) * len(columns), self._late)
         self._states.extend(wrong_stamp, stamps, rows)
@@ -193,7 +193,7 @@ class RecordingAssembler:
     def add(self, channel: str, stamps_ns: ArrayLike, values: ArrayLike) -> None:
         """Take one or several measurements of a further channel, in the order of their stamps.
 
-        Raises StampOrderError: a stamp of this channel repeats or is too late; no measurement is taken.
+        Raises StampOrderError: a stamp of this channel repeats or is too late; all measurements are refused.
 
         Parameters
         ----------
@@ -213,10 +213,10 @@ class RecordingAssembler:
         stream.extend(f"{self.name}: {channel}", np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64)), rows)
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:
-        """Return the samples whose other channels have all arrived, each once; None before the first joint state.
+        """Return each sample once, when its other channels have arrived; None before the first joint state.
 
-        With ``final`` all remaining samples are returned. Other channels are waited for at most a second of stamps, or
-        without limit if ``patient`` (messages of a file come topic by topic).
+        ``final`` returns all remaining samples. Samples wait for other channels at most a second of stamps, or without
+        limit if ``patient`` (messages of a file come topic by topic).
         """
         if self._states is None:
             return None
@@ -239,7 +239,7 @@ class RecordingAssembler:
         if ready:
             self._states.drop(ready)
             self._states.taken_ns = int(stamps[-1])
-            for stream in self._streams.values():  # the last one before is still needed
+            for stream in self._streams.values():  # interpolation still needs the last value before
                 stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
         self.dropped += int(ready - keep.sum())
         channels = dict(zip(JOINT_CHANNELS, np.moveaxis(joints, 1, 0), strict=True))
@@ -249,9 +249,9 @@ class RecordingAssembler:
         return Block(self.joint_names, stamps[keep], channels)
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
-        """Return all samples that were not taken yet as one recording, with ``notices`` on how it was obtained.
+        """Return all samples that were not taken yet as one recording, with ``notices`` on its origin.
 
-        Raises RecordingError: there are no samples, or they are not usable; see :class:`Recording`.
+        Raises RecordingError: samples are missing or not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
         if block is not None and not len(block) and self.dropped:
@@ -274,7 +274,7 @@ class RecordingAssembler:
             self.missing[channel] = self.missing.get(channel, 0) + count
 
     def _columns_of(self, where: str, names: tuple[str, ...]) -> NDArray[np.intp] | None:
-        """Column of each wanted joint in a message with ``names``; None if it has none of them.
+        """Column of each wanted joint in a message with ``names``; None if the message lacks all wanted joints.
 
         -1 stands for a joint that comes in another message.
         """
@@ -291,7 +291,7 @@ class RecordingAssembler:
             self.joint_names = names
         if not self._chosen and set(names) != set(self.joint_names):
             raise JointsError(
-                f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
+                f"{where}: name holds {', '.join(names) or 'no joints'}, but earlier messages hold"
                 f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
                 " recorder)")
         columns = np.array([names.index(name) if name in names else -1 for name in self.joint_names], dtype=np.intp)
@@ -299,14 +299,14 @@ class RecordingAssembler:
         return self._columns[names]
 
     def _in_order(self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]) -> Array:
-        """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN where there are none."""
+        """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN for missing joints."""
         values = np.atleast_2d(np.asarray(given, dtype=float))
         width = values.shape[1]
         if width == count:
             rows = values[:, columns]
             rows[:, columns < 0] = np.nan
             return rows
-        # Equations of the base and of momentum need no effort.
+        # Equations of the base and of momentum do not need effort.
         may_lack = channel == "velocity" or (channel == "effort" and len(self._streams) > len(self._parts))
         if width == 0 and may_lack:
             return np.full((len(values), len(columns)), np.nan)
@@ -325,7 +325,7 @@ class RecordingAssembler:
         self._streams[channel].extend(where, stamps, chosen.reshape(len(stamps), -1))
 
     def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
-        """Number of leading samples that no later message can change."""
+        """Number of leading samples that later messages cannot change."""
         if not self._streams or len(stamps) == 0:
             return len(stamps)
         oldest = _EARLIEST_NS if patient else int(stamps[-1]) - self._max_gap_ns - _MAX_LATENCY_NS

@@ -37,11 +37,11 @@ class Block:
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
     """Join consecutive blocks to one recording; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
-    Joints without an effort interface (NaN throughout) are noticed, unless there are wrenches, whose equations need no
-    effort. If the velocity of some joint is NaN throughout, velocity counts as not measured, with a notice.
-    Empty blocks are skipped. ``notices`` say how the recording was obtained, one line each.
+    Joints without an effort interface (NaN throughout) get a notice, except in recordings with other channels: their
+    equations can do without effort. If the velocity of a joint is NaN throughout, velocity counts as not measured, with
+    a notice. Empty blocks are skipped. ``notices`` describe the origin of the recording, one line each.
 
-    Raises RecordingError: blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
+    Raises RecordingError: blocks differ in joints or channels, are empty, or are not usable; see :class:`Recording`.
     """
     blocks = [block for block in blocks if len(block)]
     if not blocks:
@@ -57,9 +57,9 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():
         lost = ", ".join(joint for joint, gone in zip(first.joint_names, silent, strict=True) if gone)
-        notices = (*notices, f"effort is NaN throughout of {lost}")
+        notices = (*notices, f"effort is NaN throughout for {lost}")
     if "velocity" in channels and np.isnan(channels["velocity"]).all(axis=0).any():
-        notices = (*notices, "velocity is NaN throughout for some joint and is not used")
+        notices = (*notices, "velocity is NaN throughout for a joint and is not used")
         del channels["velocity"]
     for notice in notices:
         _log.warning("%s: %s", name, notice)
@@ -69,13 +69,13 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples of a recording as they are sent."""
+    """Samples of a recording in one message."""
 
-    recording: str  # its name
-    sequence: int  # of the batch within the recording, from 0
+    recording: str  # name of the recording
+    sequence: int  # index of the batch within the recording, from 0
     last: bool  # completes the recording
     block: Block
-    gaps: NDArray[np.bool_]  # (N,) samples before which others were lost
+    gaps: NDArray[np.bool_]  # (N,) flags of samples that follow lost samples
 
 
 @dataclass
@@ -87,7 +87,7 @@ class _Incoming:
 
 
 class ReceivedRecordings:
-    """Batches by the name of their recording; of more than ``keep`` recordings the oldest are dropped."""
+    """Batches by the name of their recording; only the newest ``keep`` recordings stay."""
 
     def __init__(self, keep: int = 20) -> None:
         self._keep = keep
@@ -126,11 +126,11 @@ class ReceivedRecordings:
     def recording(self, name: str) -> Recording:
         """Return a complete recording.
 
-        Raises RecordingError: not received, not complete, batches were lost, or not usable.
+        Raises RecordingError: it was not received, is not complete, lacks batches, or is not usable.
         """
         incoming = self._incoming.get(name)
         if incoming is None:
-            raise RecordingError(f"{name}: was not received; received and complete are {list(self.complete)}")
+            raise RecordingError(f"{name}: was not received; complete recordings: {list(self.complete)}")
         if incoming.lost:
             raise RecordingError(f"{name}: {incoming.lost} batches were lost; identify from its bag instead")
         if not incoming.complete:

@@ -1,4 +1,4 @@
-"""A recording that is too long for memory: some of its parts, and a way to read the others one at a time."""
+"""A recording that is too long for memory: some parts are kept, the other parts are read one at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,21 +12,21 @@ from .recording import LOST_SAMPLE_PERIODS, Recording, split_wrenches
 
 KEPT_PARTS = 5
 KEPT_CONTEXT_SAMPLES = 5_000
-"""Samples of either neighbour in a part that is kept: at 1 kHz the memory of a low-pass of 2.1 Hz."""
+"""Samples of each neighbour in a part that is kept: at 1 kHz the memory of a low-pass of 2.1 Hz."""
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
 class LongRecording:
-    """Parts of one recording, some of which are kept in memory.
+    """One recording in parts; some parts are kept in memory.
 
     Attributes
     ----------
     name : name in messages (a file).
     kept : parts at even distances over the recording, by their index among all parts, with at most
         :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
-    read : read all parts in the order of time, without context.
+    read : function that reads all parts in the order of time, without context.
     count : number of parts.
     samples : number of samples in all parts.
     duration : span of all stamps [s].
@@ -43,7 +43,7 @@ class LongRecording:
 
     @classmethod
     def from_parts(cls, read: Callable[[], Iterator[Recording]], most: int = KEPT_PARTS) -> "LongRecording":
-        """Read all parts once, and keep ``most`` of them; up to twice as many until their number is known."""
+        """Read all parts once, and keep ``most`` of them; during reading, memory holds up to twice as many."""
         parts: dict[int, Recording] = {}
         stride = 1
         samples, regular_steps, seconds = 0, 0, 0.0
@@ -72,7 +72,7 @@ class LongRecording:
     @property
     def notice(self) -> str:
         """Notice about figures that depend on every sample."""
-        return f"read in {self.count} parts; what depends on every sample is of {len(self.kept)} of them"
+        return f"read in {self.count} parts; figures that depend on every sample cover {len(self.kept)} of them"
 
     @property
     def parts(self) -> tuple[Recording, ...]:
@@ -86,12 +86,12 @@ class LongRecording:
 
 
 def all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
-    """A recording itself, or all parts of a long one, read one at a time."""
+    """The recording itself, or all parts of a long recording, read one at a time."""
     return recording.read() if isinstance(recording, LongRecording) else (recording,)
 
 
 def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
-    """Recordings, and of long ones the parts in memory."""
+    """Recordings, with long recordings replaced by their parts in memory."""
     return [part for entry in recordings for part in (entry.parts if isinstance(entry, LongRecording) else [entry])]
 
 
@@ -135,14 +135,14 @@ def _joins(part: Recording, following: Recording) -> bool:
 def ahead(function: Callable[[Item], Outcome], items: Iterable[Item], count: int) -> Iterator[Outcome]:
     """Yield results in the order of the items, while threads work on the next ``count`` items.
 
-    Threads run in parallel where a library works on whole arrays (NumPy, SciPy, decompression). The caller's thread
-    takes the items, one at a time; each item in work takes its memory.
+    Threads run in parallel while a library works on whole arrays (NumPy, SciPy, decompression). The caller's thread
+    fetches the items one at a time; every item in work stays in memory.
     """
     waiting: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(count) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
-            del item  # else the newest stays here while others are used
+            del item  # otherwise the newest item stays here while the caller uses others
             if len(waiting) > count:
                 yield waiting.popleft().result()
         while waiting:

@@ -1,7 +1,7 @@
-"""The messages that make a recording: their topics and types, and their content as arrays, decoded and encoded.
+"""Messages of a recording: topics and types, decoding to arrays, and encoding.
 
 CDR aligns a number to its size, counted from the end of the encapsulation header of four bytes (XTypes 1.3, 7.4.1).
-Messages with the same strings and lengths have one layout, so that many are decoded at once.
+Messages with equal strings and lengths have one layout, so that many are decoded at once.
 """
 
 import struct
@@ -29,10 +29,10 @@ _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
 _LITTLE_ENDIAN, _BIG_ENDIAN = b"\x00\x01", b"\x00\x00"  # plain CDR
 _MAX_PADDING_BYTES = 3  # bytes behind the last field
 _SECOND_NS = 1_000_000_000
-_IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force, at rest upwards
+_IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force points upwards at rest
 _NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by the definition of the message
-# Names and counts of the float64 numbers behind the header. Poses are of the child frame, and twists in its own axes:
-# the header's frame of a TwistStamped must be that of the base. Those without a name are not used.
+# Names and counts of the float64 numbers behind the header; numbers without a name are not used. Poses describe the
+# child frame, and twists are in its own axes: the header of a TwistStamped must name the base frame.
 _FIXED_FIELDS = {WRENCH_STAMPED: [("wrench", 6)], POSE_STAMPED: [("base_pose", 7)], TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
     IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)]}
@@ -41,7 +41,7 @@ CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: 
 
 
 def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
-    """Topic to type of the messages that make a recording."""
+    """Topic to type of the messages of a recording."""
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
     return {**joint_states, **wrenches, **base_topics(topics)}
@@ -54,7 +54,7 @@ def base_topics(topics: SampleTopics) -> dict[str, str]:
 
 
 def tare_topic(topic: str) -> str:
-    """Topic of a bag with what was subtracted from a wrench topic during recording."""
+    """Topic in a bag for the wrench that was subtracted from a wrench topic during recording."""
     return f"{topic}/tare"
 
 
@@ -64,8 +64,8 @@ class RawMessages:
 
     Attributes
     ----------
-    content : memory that holds all of them.
-    offsets, lengths : int64 (N,), start and length of each [bytes].
+    content : memory that holds all messages.
+    offsets, lengths : int64 (N,), start and length of each message [bytes].
     times : int64 (N,), times of recording [ns].
     """
 
@@ -77,7 +77,7 @@ class RawMessages:
     @classmethod
     def by_topic(cls, topics: Sequence[str], times: Sequence[int],
             messages: Sequence[bytes]) -> list[tuple[str, "RawMessages"]]:
-        """Messages of several topics, ``N`` each; ValueError, TypeError or OverflowError if they are none."""
+        """Group ``N`` messages by topic; ValueError, TypeError or OverflowError if they are invalid."""
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
         offsets, content = np.cumsum(lengths) - lengths, np.frombuffer(b"".join(messages), dtype=np.uint8)
         stamps, numbers = np.array(times, dtype=np.int64), {topic: index for index, topic in enumerate(set(topics))}
@@ -94,7 +94,7 @@ class RawMessages:
         return bytes(self.content[start : start + self.lengths[index]])
 
     def rows(self, chosen: NDArray[np.intp], length: int) -> Bytes:
-        """Messages of one length at indices ``(K,)``, ``(K, length)``."""
+        """Messages ``(K, length)`` of one length at indices ``(K,)``."""
         return pieces(self.content, self.offsets[chosen], length)
 
 
@@ -108,7 +108,7 @@ def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
 
 @dataclass(frozen=True)
 class CdrLayout:
-    """Layout of messages with the same strings and lengths of sequences.
+    """Layout of messages with equal strings and lengths of sequences.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
     except struct.error:
         raise ValueError("is cut short") from None
     if not 0 <= len(message) - cursor.at <= _MAX_PADDING_BYTES:
-        raise ValueError("is of another length")
+        raise ValueError("has a wrong length")
     content = np.frombuffer(message, dtype=np.uint8)
     fixed = tuple((start, content[start:end]) for start, end in cursor.fixed)
     return CdrLayout(len(message), tuple(source), fixed, cursor.fields, cursor.order)
@@ -226,11 +226,11 @@ class _Cursor:
 
 def encode(message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "",
         names: Sequence[str] = ()) -> bytes:
-    """Encode a message of a type that makes a recording, as little-endian CDR.
+    """Encode a message of a recording as little-endian CDR.
 
     Parameters
     ----------
-    values : by channel, ``(k,)``.
+    values : channel to values ``(k,)``.
     frame : frame of the header.
     names : joints of a joint state; child frame of an odometry.
     """

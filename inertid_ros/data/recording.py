@@ -13,14 +13,14 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError, one_line
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-WRENCH_PREFIX = "wrench/"  # of the names of channels that hold wrenches
+WRENCH_PREFIX = "wrench/"  # prefix of the names of wrench channels
 OPTIONAL_CHANNELS = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
 _BASE_WIDTHS = {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
 LOST_SAMPLE_PERIODS = 2.0
-"""A longer step lost samples; jitter of up to half a period to either side does not make one."""
-MAX_OTHER_CLOCK_SHARE = 0.02  # of the stamps; with more, the user must decide which clock is right
-LATE_MESSAGES = 3  # periods by which messages of several threads cross
-_OTHER_CLOCK_STEP_RATIO = 1000.0  # times the span of all other steps: no pause in a recording is as long
+"""A longer step means lost samples; jitter of up to half a period to either side stays below."""
+MAX_OTHER_CLOCK_SHARE = 0.02  # share of the stamps; with more, the user must decide which clock is right
+LATE_MESSAGES = 3  # periods by which messages of several threads overtake one another
+_OTHER_CLOCK_STEP_RATIO = 1000.0  # step over the span of all other steps; pauses in a recording are shorter
 _COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
 
 
@@ -28,19 +28,19 @@ _COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
 class StampRepairs:
     """Repairs of the stamps of a recording or of one channel, counted in samples.
 
-    ``arrival_jitter`` and ``scatter`` are standard deviations over the period: of the steps if times are those of
-    arrival (NaN for header stamps), and of the jitter that was removed (0 if stamps were not evened). Repairs of
-    ``lost`` samples and ``joins`` follow the motion.
+    ``arrival_jitter`` and ``scatter`` are standard deviations over the period. The first is of the steps between times
+    of arrival (NaN for header stamps), the second of the jitter that was removed (0 if stamps were not evened). The
+    motion reveals ``lost`` samples and ``joins``.
     """
 
     late: int = 0  # put in order: stamps that went back by less than a few periods
     repeated: int = 0  # left out: a repeated stamp
-    elsewhere: int = 0  # left out: stamps that go back further or are of another clock
-    total: int = 0  # before the repair
+    elsewhere: int = 0  # left out: stamps that go back further or come from another clock
+    total: int = 0  # stamps before the repair
     arrival_jitter: float = float("nan")
     stale: int = 0  # left out: the previous state under a new stamp
     scatter: float = 0.0
-    lost: int = 0  # samples that the motion shows to be missing between even stamps
+    lost: int = 0  # samples missing between even stamps, found by the motion
     strange: int = 0  # left out: states of another publisher, which repeats one position
     joins: tuple[float, ...] = ()  # first stamps after other logs were joined, moved apart [s]
 
@@ -60,7 +60,7 @@ class StampRepairs:
 
 
 def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
-    """Sort samples by their stamps ``(N,)``, without repeats and those of another clock.
+    """Sort samples by their stamps ``(N,)``, without repeated stamps and stamps of another clock.
 
     Returns indices ``(K,)`` of the remaining samples by increasing stamp, and the repairs.
     """
@@ -68,7 +68,7 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     regular, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
     if not len(rest) or len(regular) < 2:
         return regular, StampRepairs(elsewhere=len(rest), total=len(stamps))
-    # Stamps a few periods off their neighbours crossed on the way; others are of another clock.
+    # Messages overtook one another if stamps are a few periods off their neighbours; the rest is of another clock.
     slack = (LATE_MESSAGES * np.median(np.diff(stamps[regular]))).astype(stamps.dtype)
     place = np.searchsorted(regular, rest)
     before, after = stamps[regular[np.maximum(place - 1, 0)]], stamps[regular[np.minimum(place, len(regular) - 1)]]
@@ -83,8 +83,8 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
 def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
     """Flag the stamps ``(N,)`` that belong to the clock of the majority.
 
-    These are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does not remove
-    others, without an end that lies elsewhere (a zero before the first stamp, another epoch after the last).
+    They are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does not remove other
+    stamps. An end that lies far off (a zero before the first stamp, another epoch after the last) is left out.
     """
     flags = np.ones(len(stamps), dtype=bool) if (np.diff(stamps) > 0).all() else _longest_increasing(stamps)
     rows = np.flatnonzero(flags)
@@ -98,7 +98,7 @@ def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.
 
 
 def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
-    """``(N,)`` the longest strictly increasing subsequence, by patience sorting."""
+    """Flag ``(N,)`` the longest strictly increasing subsequence, by patience sorting."""
     tails: list[float] = []
     last: list[int] = []
     before = np.full(len(stamps), -1)
@@ -137,13 +137,13 @@ class Recording:
     base_pose : (N, 7), x y z [m], qx qy qz qw.
     base_twist : (N, 6), linear then angular, in the base frame [m/s, rad/s].
     base_acceleration : ndarray, shape (N, 6), optional
-        Derivative of the twist in the base frame (not the acceleration of a point: see Pinocchio's).
+        Derivative of the twist in the base frame, as in Pinocchio (not the acceleration of a point).
     imu : (N, 6), specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the
         base; at rest the force points up.
     name : name in messages (a file or topic name).
-    notices : circumstances that matter to its use, such as a bag that was not closed; one line each.
-    continued : whether a longer recording continues before, and after, this part of it.
-    context : samples of the neighbouring parts at the start and at the end, there for the memory of filters.
+    notices : circumstances that matter for its use, such as a bag that was not closed; one line each.
+    continued : whether a longer recording has a part before this part, and a part after it.
+    context : number of samples from the neighbouring parts at the start and at the end, for the memory of filters.
     """
 
     joint_names: tuple[str, ...]
@@ -209,7 +209,7 @@ class Recording:
 
     @property
     def channels(self) -> dict[str, Array]:
-        """Everything with one row per sample, time included, by its key in an npz file."""
+        """Arrays with one row per sample, including time, by their key in an npz file."""
         arrays = {key: getattr(self, key) for key in ("time", "position", "effort", *OPTIONAL_CHANNELS)}
         arrays |= {f"{WRENCH_PREFIX}{frame}": wrench for frame, wrench in self.wrenches.items()}
         return {key: values for key, values in arrays.items() if values is not None}
@@ -243,7 +243,7 @@ def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
-    """Rename the joints to those of the URDF, with a notice if names change.
+    """Rename the joints to their names in the URDF, with a notice if names change.
 
     Raises RecordingError: two joints get one name.
     """

@@ -1,1 +1,1 @@
-"""Motions that excite a robot's parameters: planned within its limits, checked, and executed safely."""
+"""Exciting motions for identification: planned within the robot's limits, checked, and executed safely."""

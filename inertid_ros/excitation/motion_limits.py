@@ -1,4 +1,4 @@
-"""Limits of a motion, and the proof that a curve keeps them between samples too."""
+"""Limits of a motion, and the proof that a curve keeps them, also between samples."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ _CHANNEL_UNITS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits per joint, ``(n,)`` each: finite, lower below upper, the others positive."""
+    """Limits per joint, ``(n,)`` each: finite, lower below upper, all other limits positive."""
 
     joint_names: tuple[str, ...]
     lower: Array
@@ -59,7 +59,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     """Limits of the model's joints after margins and fractions.
 
     ExcitationError if an option names an unknown joint or a limit is missing; ModelError if ranges look like degrees or
-    millimetres, and no option states them.
+    millimetres and the options do not state them.
     """
     options = options or LimitOptions()
     names, urdf, unlimited = model.joint_names, model.limits, np.isinf(model.limits.velocity)
@@ -67,8 +67,8 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     unstated = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
     if unstated:
         log_once(
-            f"URDF joints without a velocity limit: {', '.join(unstated)}; they are planned for"
-            f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
+            f"URDF joints without a velocity limit: {', '.join(unstated)}; their limit is {options.default_velocity:g}"
+            " rad/s or m/s (limits.default_velocity); set limits.velocity to change it",
         )
     velocity = np.where(unlimited, options.default_velocity, urdf.velocity)
     effort = np.array(urdf.effort)
@@ -81,7 +81,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
 
 
 def _joint(model: RobotModel, key: str, name: str) -> int:
-    """Index of a joint that the option ``limits.key`` names."""
+    """Index of a joint in the option ``limits.key``; ExcitationError if it is locked or unknown."""
     names = model.joint_names
     if name in model.options.locked_joints:
         raise ExcitationError(f"joint '{name}': is locked and needs no limit; leave limits.{key}.{name} out")
@@ -91,7 +91,7 @@ def _joint(model: RobotModel, key: str, name: str) -> int:
 
 
 def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, Array]:
-    """Lower and upper limits ``(n,)``: those of the URDF less the margin, narrowed by the options."""
+    """Lower and upper limits ``(n,)``: limits of the URDF minus the margin, narrowed by the options."""
     urdf = model.limits
     lower, upper = urdf.lower + options.position_margin, urdf.upper - options.position_margin
     free = np.isinf(urdf.lower) & np.isinf(urdf.upper)
@@ -104,9 +104,9 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
             continue
         if low < lower[joint] or high > upper[joint]:
             log_once(
-                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, which are"
-                f" the URDF's limits less limits.position_margin ({options.position_margin:g}); the joint keeps to"
-                " these",
+                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, the"
+                f" URDF's limits minus limits.position_margin ({options.position_margin:g}); the joint stays within"
+                " these limits",
             )
         lower[joint], upper[joint] = max(low, lower[joint]), min(high, upper[joint])
     _check_ranges(model, options, lower, upper)
@@ -114,7 +114,7 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
 
 
 def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
-    """Joints whose ranges in the URDF are not in SI units; options must state these ranges, and should velocities."""
+    """Joints whose URDF ranges are not in SI units; options must state their ranges, and should state velocities."""
     joints = set[str]()
     for doubt in model.doubtful_limits:
         stated = set(doubt.joints) <= set(getattr(options, doubt.key))
@@ -128,7 +128,7 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
-    """Reject joints for which the URDF, or the margin, leaves no range to move in; name all, and how to hold them."""
+    """Reject joints without a range of motion after the URDF's limits and the margin; propose to hold them all."""
     urdf, names = model.limits, model.joint_names
     widths, margin = urdf.upper - urdf.lower, options.position_margin
     near = f"its range is within twice limits.position_margin ({margin:g})"
@@ -142,8 +142,8 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
             middles = (f"{names[joint]}: {0.5 * (urdf.lower[joint] + urdf.upper[joint]):.4g}" for joint in joints)
             raise ExcitationError(
                 f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
-                " it cannot be planned for"
-                + (f", nor {len(joints) - 1} others" if len(joints) > 1 else "")
+                " it cannot move"
+                + (f" (also {len(joints) - 1} other joints)" if len(joints) > 1 else "")
                 + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
             )
 
@@ -151,7 +151,7 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
     """Fractions ``(n,)`` of the limits of position, velocity and acceleration that the whole curve uses.
 
-    A position fraction above 1 lies outside the range; 0 is its middle.
+    A position fraction is 0 in the middle of the range, and above 1 outside.
     """
     fractions = []
     for order, (lower, upper) in enumerate(limits.bounds):
@@ -161,7 +161,7 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
 
 
 def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
-    """Reject a curve that leaves its limits anywhere, between knots too, by joint, time, value and limit."""
+    """Reject a curve that exceeds its limits, also between knots; the error has joint, time, value and limit."""
     for order, (lower, upper) in enumerate(limits.bounds):
         channel, unit = _CHANNEL_UNITS[order]
         slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))

@@ -1,8 +1,8 @@
-"""Motions as functions of time, in closed form; velocity and acceleration are zero at both ends.
+"""Motions as closed-form functions of time; velocity and acceleration are zero at both ends.
 
 Fourier ([Ayusawa2017]_ eqs. 48-50), cycloidal ([Naveen2019]_ eqs. 28-29) and B-spline ([Lee2019]_ sec. 4.4) motions are
-linear in their parameters, ``q(t) = start + Phi(t) @ parameters``, with a basis ``Phi`` of time alone. So scaling the
-parameters scales excursion, velocity and acceleration alike, and the derivative with respect to them is the basis.
+linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the basis ``Phi`` depends on time only. A factor on
+the parameters scales excursion, velocity and acceleration equally. The derivative by the parameters is the basis.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
-_SPLINE_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
+_SPLINE_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots equal the motion
 _END_POINTS = 3  # control points at either end that hold position, velocity and acceleration
 
 Motion = tuple[Array, Array, Array]
@@ -29,7 +29,7 @@ class FourierBasis:
 
     The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
     ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
-    If the duration is a multiple of the period, three of the six follow from the others and ``2 harmonics - 2``
+    If the duration is a multiple of the period, three of the six constraints are redundant and ``2 harmonics - 2``
     functions remain; otherwise ``2 harmonics - 5``.
     """
 
@@ -41,7 +41,7 @@ class FourierBasis:
         if self.harmonics < 1 or self.size < 1:
             cycles = self.duration * self.base_frequency
             raise ExcitationError(
-                f"Fourier motion: {self.harmonics} harmonics leave nothing after rest at both ends; use at least"
+                f"Fourier motion: {self.harmonics} harmonics are too few for rest at both ends; use at least"
                 f" {2 if abs(cycles - round(cycles)) < 1e-9 else 3}"
             )
 
@@ -75,7 +75,7 @@ class FourierBasis:
 
 @dataclass(frozen=True)
 class CycloidalBasis:
-    """Intervals in each of which a joint moves along a cycloid between waypoints ([Naveen2019]_ eqs. 28-29).
+    """Cycloidal motion of a joint between waypoints, one interval each ([Naveen2019]_ eqs. 28-29).
 
     ``q(t) = q_i + (q_f - q_i) (s - sin(2 pi s) / (2 pi))`` with ``s`` from 0 to 1 over the interval: velocity and
     acceleration are zero at every waypoint. Parameters are the waypoints after the first, relative to the start;
@@ -112,11 +112,11 @@ class CycloidalBasis:
 
 @dataclass(frozen=True)
 class SplineBasis:
-    """Quintic B-splines with uniform knots, without those that would move the ends.
+    """Quintic B-splines with uniform knots, without the splines that would move the ends.
 
-    Position, velocity and acceleration at a clamped end depend on its last three control points: with these at the
-    start pose on either end the motion is at rest there and closed. Parameters are the ``intervals - 1`` points
-    between, relative to the start.
+    Position, velocity and acceleration at a clamped end depend on its last three control points. These points are fixed
+    at the start pose at both ends, so the motion is closed and at rest there. Parameters are the ``intervals - 1``
+    control points between, relative to the start.
     """
 
     duration: float
@@ -144,15 +144,15 @@ class SplineBasis:
 
 
 Basis = FourierBasis | CycloidalBasis | SplineBasis
-"""Functions of time that a linear motion combines; they and two derivatives are zero at the start.
+"""Basis functions of a linear motion; their values and first two derivatives are zero at the start.
 
-``evaluate(t)`` takes ``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each;
+``evaluate(t)`` returns the functions and their first two derivatives, ``(N, size)`` each, at times ``(N,)`` [s];
 ``breaks`` are the times [s] at which the third derivative may jump, both ends included.
 """
 
 
 class Trajectory(Protocol):
-    """A motion of n joints; its third derivative may jump at ``breaks`` [s], both ends included."""
+    """Motion of n joints; its third derivative may jump at ``breaks`` [s], both ends included."""
 
     @property
     def duration(self) -> float: ...
@@ -161,7 +161,7 @@ class Trajectory(Protocol):
     def breaks(self) -> Array: ...
 
     def sample(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
+        """Position, velocity and acceleration, ``(N, n)`` each, at times ``(N,)`` [s], clipped to [0, duration]."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class LinearTrajectory:
 
 @dataclass(frozen=True)
 class QuinticRamp:
-    """Minimum-jerk motion between poses ``(n,)``, all joints in step: ``10 s^3 - 15 s^4 + 6 s^5``."""
+    """Minimum-jerk motion between poses ``(n,)`` with synchronised joints: ``10 s^3 - 15 s^4 + 6 s^5``."""
 
     start: Array
     end: Array
@@ -220,7 +220,7 @@ class QuinticRamp:
 
 @dataclass(frozen=True)
 class Concatenation:
-    """Motions one after the other; each begins at the pose in which its predecessor ended."""
+    """Motions in sequence; each part begins at the final pose of the previous part."""
 
     parts: Sequence[Trajectory]
 
@@ -250,7 +250,7 @@ class Concatenation:
 
 
 def knot_times(trajectory: Trajectory, step: float) -> Array:
-    """Times at most ``step`` [s] apart, every break of the motion among them."""
+    """Times at most ``step`` [s] apart, including every break of the motion."""
     breaks = trajectory.breaks
     pieces = [
         np.linspace(a, b, max(int(np.ceil((b - a) / step - 1e-9)), 1), endpoint=False)

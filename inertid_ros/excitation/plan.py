@@ -1,4 +1,4 @@
-"""A motion as dense knots: what is inspected, stored, checked and executed."""
+"""Motion as dense knots, for inspection, storage, checks and execution."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -13,28 +13,28 @@ from inertid_ros.excitation.motions import Motion, Trajectory, knot_times
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 MAX_KNOTS = 100_000
-_MAX_DURATION_S = 2**31 - 1  # times of a trajectory message hold no more
+_MAX_DURATION_S = 2**31 - 1  # largest time in a trajectory message
 _REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A motion that starts and ends at rest. Between the knots it is the quintic that they define.
+    """Motion that starts and ends at rest; the knots define quintics between them.
 
     Attributes
     ----------
     time : (N,), times of the knots from zero, strictly increasing [s].
     position, velocity, acceleration : (N, n), at the knots [rad or m, per s, per s^2].
-    limits : those that the plan was made for and keeps.
+    limits : limits that the plan keeps.
     motion_type : ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp``, ``approach`` or
         ``joint_trajectory``.
-    model_hash : ``RobotModel.hash`` of the kinematics it was made for; empty for ramps.
-    condition_number : of the column-scaled base regressor along the motion; NaN if not computed.
+    model_hash : ``RobotModel.hash`` of the robot's kinematics; empty for ramps.
+    condition_number : condition number of the column-scaled base regressor along the motion; NaN if not computed.
 
     Raises
     ------
     ExcitationError
-        Not finite, wrong shape, duplicate joint, too many knots, invalid times, not at rest at the ends.
+        Values not finite or of wrong shape, duplicate joint, too many knots, invalid times, or motion at an end.
     """
 
     joint_names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Plan:
         if not names or duplicates:
             raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
         if self.limits.joint_names != names:
-            raise ExcitationError("plan: joints of the limits differ from those of the plan; use the same order")
+            raise ExcitationError("plan: joints of the limits differ from the joints of the plan; use the same order")
         count = len(np.atleast_1d(self.time))
         if not 2 <= count <= MAX_KNOTS:
             raise ExcitationError(f"plan: has {count} points; give 2 to {MAX_KNOTS}")
@@ -120,19 +120,19 @@ def plan_of(
     trajectory: Trajectory, limits: MotionLimits, *, knot_step: float = 0.02, motion_type: str = "ramp",
     model_hash: str = "", seed: int = 0,
 ) -> Plan:
-    """Plan of a motion, with knots at most ``knot_step`` [s] apart and on every break of its third derivative."""
+    """Plan of a motion, with knots at most ``knot_step`` [s] apart and at every break of its third derivative."""
     time = knot_times(trajectory, knot_step)
     if len(time) > MAX_KNOTS:
         raise ExcitationError(f"plan: would have {len(time)} points; shorten the motion or widen the knot step")
     q, v, a = trajectory.sample(time)
-    for array in (v, a):  # the ends are at rest in theory; remove what rounding leaves of it
+    for array in (v, a):  # the ends are at rest in theory; remove rounding errors
         for row in (0, -1):
             array[row] = np.where(np.abs(array[row]) < _REST, 0.0, array[row])
     return Plan(limits.joint_names, time, q, v, a, limits, motion_type, model_hash, seed)
 
 
 def slower(plan: Plan, scale: float) -> Plan:
-    """Copy of a plan on the same path at ``0 < scale <= 1`` of the speed."""
+    """Copy of a plan on the same path with the speed scaled by ``0 < scale <= 1``."""
     if not 0 < scale <= 1:
         raise ExcitationError(f"speed scale is {scale}; give 0 < scale <= 1")
     if scale == 1:
@@ -142,12 +142,12 @@ def slower(plan: Plan, scale: float) -> Plan:
 
 
 def joined(before: Plan, after: Plan) -> Plan:
-    """Two plans one after the other, with the metadata and limits of the second and the wider position limits."""
+    """Join two plans in sequence, with metadata and limits of the second plan and the wider position limits."""
     gap = np.abs(after.start - before.position[-1])
     joint = int(np.argmax(gap))
     if gap[joint] > 1e-9:
         raise ExcitationError(
-            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
+            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; add a ramp between them"
         )
     lower = np.minimum(before.limits.lower, after.limits.lower)
     upper = np.maximum(before.limits.upper, after.limits.upper)

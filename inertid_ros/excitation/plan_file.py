@@ -1,6 +1,6 @@
-"""Files of a plan: plan.yaml, and ``trajectory_msgs/JointTrajectory`` as ``ros2 topic echo`` prints it."""
+"""Files of a plan: plan.yaml, and ``trajectory_msgs/JointTrajectory`` in the format of ``ros2 topic echo``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,16 @@ _PLAN_FORMAT = "inertid_plan/1"
 _LIMIT_FIELDS = ("lower", "upper", "velocity", "acceleration", "effort")
 _MAX_PLAN_BYTES = 256 * 1024 * 1024
 _PLAN_COMMENT = """\
-# A motion for identification. SI: rad or m, per s, per s^2, N m or N. It starts and ends at rest.
-# points: one row each, time [s], then position, velocity, acceleration of every joint in the order of joint_names;
-# between the points the motion is the quintic that they define.
+# Motion for identification. SI: rad or m, per s, per s^2, N m or N. It starts and ends at rest.
+# points: one row per point: time [s], then position, velocity, acceleration of every joint in the order of joint_names;
+# between two points the motion is the quintic through both.
 """
 _MESSAGE_CHANNELS = ("positions", "velocities", "accelerations")
 _NANOSECONDS_PER_S = 10**9
 
 
 def plan_text(plan: Plan) -> str:
-    """Content of a plan.yaml; reading it gives the same numbers to the last bit."""
+    """Content of a plan.yaml; numbers are exact when it is read again."""
     head: dict[str, Any] = {
         "format": _PLAN_FORMAT, "kind": plan.motion_type, "seed": plan.seed, "model_hash": plan.model_hash,
         "condition_number": float(plan.condition_number), "duration": plan.duration,
@@ -39,21 +39,29 @@ def plan_text(plan: Plan) -> str:
     return f"{_PLAN_COMMENT}{text}points:\n{points}"
 
 
-def joint_trajectory_text(plan: Plan) -> str:
-    """A plan as the text of a message; times are rounded to nanoseconds."""
-    head = {"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}, "joint_names": list(plan.joint_names)}
+def joint_trajectory_text(plan: Plan, joint_names: Sequence[str] = (), effort: Array | None = None) -> str:
+    """A plan as the text of a message; times are rounded to nanoseconds.
+
+    Parameters
+    ----------
+    joint_names : names in the message, in the order of the plan; empty keeps its own.
+    effort : (N, n), effort of every point [N m or N].
+    """
+    names = list(joint_names or plan.joint_names)
+    head = {"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}, "joint_names": names}
     lines = [yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=1000), "points:\n"]
-    knots = (plan.time.tolist(), plan.position.tolist(), plan.velocity.tolist(), plan.acceleration.tolist())
-    for time, *channels in zip(*knots, strict=True):
+    channels = dict(zip(_MESSAGE_CHANNELS, (plan.position, plan.velocity, plan.acceleration), strict=True))
+    if effort is not None:
+        channels["effort"] = effort
+    for time, *rows in zip(plan.time.tolist(), *(channel.tolist() for channel in channels.values()), strict=True):
         seconds, nano = divmod(round(time * _NANOSECONDS_PER_S), _NANOSECONDS_PER_S)
-        named = zip(_MESSAGE_CHANNELS, channels, strict=True)
-        values = "".join(f", {name}: [{', '.join(map(repr, row))}]" for name, row in named)
+        values = "".join(f", {name}: [{', '.join(map(repr, row))}]" for name, row in zip(channels, rows, strict=True))
         lines.append(f"- {{time_from_start: {{sec: {seconds}, nanosec: {nano}}}{values}}}\n")
     return "".join(lines)
 
 
 def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
-    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if there are ``limits`` that apply to it."""
+    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if its ``limits`` are given."""
     try:
         content = _read(Path(path))
         if limits is not None and "format" not in content and {"joint_names", "points"} <= set(content):
@@ -89,20 +97,20 @@ def _from_plan(content: Mapping[str, Any]) -> Plan:
             raise ExcitationError(f"point {index} does not hold {width} numbers")
     rows = _numbers(points, "points")
     seed, condition = content.get("seed", 0), _numbers(content.get("condition_number", np.nan), "condition_number")
-    if type(seed) is not int:  # YAML's true is no number
+    if type(seed) is not int:  # YAML's true is not a number
         raise ExcitationError("seed is not a whole number; plan again")
     if condition.shape:
-        raise ExcitationError("condition_number is not one number; plan again")
+        raise ExcitationError("condition_number is not a single number; plan again")
     kind, model_hash = (str(content.get(key, "")) for key in ("kind", "model_hash"))
     q, v, a = np.split(rows[:, 1:], 3, axis=1)
     return Plan(names, rows[:, 0], q, v, a, limits, kind, model_hash, seed, float(condition))
 
 
 def _from_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits) -> Plan:
-    """The plan of a JointTrajectory, with its joints in the order of ``limits``."""
+    """Plan of a JointTrajectory, with its joints in the order of ``limits``."""
     names = [str(name) for name in _list(content, "joint_names")]
     if sorted(names) != sorted(limits.joint_names):
-        raise ExcitationError(f"joints {names} are not those of the robot, {list(limits.joint_names)}; plan again")
+        raise ExcitationError(f"joints {names} differ from the robot's joints {list(limits.joint_names)}; plan again")
     order = [names.index(name) for name in limits.joint_names]
     time, knots = [], []
     for row, point in enumerate(_points(content)):
@@ -118,7 +126,7 @@ def _from_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits) -> 
                 knots.append(np.zeros(0))
             if knots[-1].shape != (len(names),):
                 raise ExcitationError(
-                    f"point {row} has no {len(names)} {channel}; a motion needs position, velocity and acceleration"
+                    f"point {row} needs {len(names)} {channel}; a motion has position, velocity and acceleration"
                 )
     q, v, a = np.array(knots).reshape(len(time), 3, -1).swapaxes(0, 1)[:, :, order]
     return Plan(limits.joint_names, np.array(time), q, v, a, limits, "joint_trajectory")

@@ -1,7 +1,6 @@
 """Piecewise quintic motion through knots of position, velocity and acceleration, and its exact extremes.
 
-A JointTrajectoryController follows this curve between its points, so bounds of the curve are bounds of what is
-commanded.
+A JointTrajectoryController follows this curve between its points, so bounds of the curve also bound the command.
 """
 
 from bisect import bisect_right
@@ -38,7 +37,7 @@ class PiecewiseQuintic:
         q0, q1 = self.position[:-1], self.position[1:]
         v0, v1 = self.velocity[:-1], self.velocity[1:]
         a0, a1 = self.acceleration[:-1], self.acceleration[1:]
-        # What the cubic part must add at the far end, in units of position.
+        # Remainders at the far end for the cubic to quintic terms, in units of position.
         dq = q1 - q0 - h * v0 - 0.5 * h**2 * a0
         dv = h * (v1 - v0 - h * a0)
         da = h**2 * (a1 - a0)
@@ -48,7 +47,7 @@ class PiecewiseQuintic:
         return np.stack([q0, v0, 0.5 * a0, c3, c4, c5], axis=1)
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """``(N,)`` times [s] to position, velocity, acceleration, ``(N, n)``; held at rest outside the knots."""
+        """Position, velocity and acceleration ``(N, n)`` at times ``(N,)`` [s]; at rest outside the knots."""
         t = np.clip(np.asarray(t, dtype=float), self.time[0], self.time[-1])
         index = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
         x = (t - self.time[index])[:, None]
@@ -63,7 +62,7 @@ class PiecewiseQuintic:
         return q, v, a
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """As :meth:`sample` at one time [s], ``(n,)`` each; five times faster, for monitors of every joint state."""
+        """:meth:`sample` at a single time [s], ``(n,)`` each; five times faster, for monitors of every joint state."""
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]
@@ -82,9 +81,9 @@ class PiecewiseQuintic:
         return control_points(np.diff(self.time)[:, None], knots[:, :-1], knots[:, 1:], order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
-        """Largest ``sign *`` derivative of one joint, and its time, bounded over the whole curve by halving segments.
+        """Largest ``sign *`` derivative of one joint, and its time; a bound over the whole curve.
 
-        Segments whose Bernstein coefficients exceed the best value so far are halved until none is left (de Casteljau).
+        Segments whose Bernstein coefficients exceed the best value so far are halved (de Casteljau) until all are done.
         """
         points = sign * self.control_points(order)[:, :, joint]
         left, width = self.time[:-1].copy(), np.diff(self.time)
@@ -103,7 +102,7 @@ class PiecewiseQuintic:
         return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
     def extremes(self, order: int) -> tuple[Array, Array]:
-        """Smallest and largest derivative of an order, between the knots too, and their times [s], ``(2, n)`` each."""
+        """Smallest and largest derivative of an order over the whole curve, and their times [s], ``(2, n)`` each."""
         joints, signs = range(self.position.shape[1]), (-1.0, 1.0)
         found = np.array([[self._maximum(order, joint, sign) for joint in joints] for sign in signs])
         return found[..., 0] * np.array(signs)[:, None], found[..., 1]
@@ -125,7 +124,7 @@ def control_points(h: Array, begin: Sequence[Array] | Array, end: Sequence[Array
 def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
     """Whether each of ``(M, d)`` polynomials in Bernstein form exceeds ``bound`` anywhere on its segment.
 
-    Halves that are undecided after all rounds count as exceeding, so that ``False`` is a proof.
+    Halves that are undecided after all rounds count as exceeding, so ``False`` is a proof.
     """
     out = np.zeros(len(points), dtype=bool)
     owner = np.arange(len(points))

@@ -1,6 +1,6 @@
-"""Information of single bags of a robot, joint or with friction and masses per bag.
+"""Information of single bags of a robot, combined or with friction and masses per bag.
 
-All bags of a robot share its bodies. Friction and offsets of a bag scatter about those of the robot.
+All bags of a robot share its bodies. Friction and offsets of a bag scatter about the robot's values.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from inertid_ros.identification.solvers.coordinates import prior_coordinates, pr
 # relative to its natural size.
 _MASS_FACTOR_DEVIATION = 3.0
 _CHANGING_TERM_DEVIATION = 1e2
-_MAX_MASS_DEVIATION_SHARE = 0.3  # of a link's mass, to follow it over time
+_MAX_MASS_DEVIATION_SHARE = 0.3  # share of a link's mass, to follow it over time
 
 
 @dataclass(frozen=True)
 class BagInformation:
-    """Information of the samples of one bag without outliers.
+    """Information of one bag's samples without outliers.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class BagInformation:
 
 
 def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:
-    """Information of all bags of a robot with shared bodies, and changing terms shared up to their scatter.
+    """Return the information of all bags of a robot, with shared bodies and terms that change by their scatter.
 
-    Every equation of it counts as independent, and bags weigh by their noise.
+    All its equations count as independent, and the noise of each bag gives its weight.
 
     Parameters
     ----------
     changing : (k,), columns of parameters that differ between bags.
-    scatter : (k,), standard deviation of each about the robot's value; zero shares it.
+    scatter : (k,), standard deviation of each about the robot's value; zero for shared parameters.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
     by_column = np.zeros(bags[0].information.layout.size)
@@ -68,7 +68,7 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 
 
 def _weighted(bag: BagInformation, deviation: Array, scatter: Array) -> Information:
-    """Information of a bag's independent samples, scaled to a common deviation ``(c,)``, without ``scatter (p,)``.
+    """Return a bag's information, scaled to a common deviation ``(c,)``, with ``scatter (p,)`` eliminated.
 
     Exact if a parameter appears in one channel only; scatter of coupled drives counts as independent between channels.
     """
@@ -93,12 +93,12 @@ def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel
 
 
 def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> tuple[Series, ...]:
-    """Friction and masses of every bag over time, around the joint estimate of a robot; without uncertain masses.
+    """Return friction and masses of every bag over time, around a robot's joint estimate; without uncertain masses.
 
-    Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
-    of mass and shape that all bags share. These are eliminated from the equations of each bag; the rest determines the
-    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot. The bags are sorted by
-    date, and ``changing (k,)`` are the columns of the changing terms.
+    Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link; all bags
+    share centres of mass and shapes. The own terms are eliminated from the equations of each bag; the rest determines
+    the shared parameters, whose errors affect every bag. The mean of the masses is the robot's mass. The bags are
+    sorted by date, and ``changing (k,)`` are the columns of the changing terms.
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)
@@ -135,7 +135,7 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
 
 def _about_mean(covariance: Array) -> Array:
-    """Covariance ``(k, k)`` of values about their mean, plus an average error of the mean itself."""
+    """Return the covariance ``(k, k)`` of values about their mean, plus an average error of the mean."""
     k = len(covariance)
     centring = np.eye(k) - 1 / k
     about = centring @ covariance @ centring
@@ -144,8 +144,8 @@ def _about_mean(covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Eliminated:
-    """A bag's own parameters as a function of the shared ones: ``own - of_shared @ x``, with the root of the covariance
-    by its own data, and the equations ``rest`` that it leaves to the shared ones."""
+    """A bag's own parameters as a function of the shared parameters ``x``: ``own - of_shared @ x``; the root of their
+    covariance by the bag's data, and the remaining equations ``rest`` of the shared parameters."""
 
     own: Array
     of_shared: Array

@@ -1,7 +1,7 @@
 """Catalogue of a fleet: its robots, their bags, and known payloads, from a YAML or Parquet file.
 
-YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``; Parquet has one row per bag with the columns of
-its robot and, as ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``, of its payload.
+YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``. Parquet has one row per bag with the columns of
+its robot and its payload: ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ from inertid_ros.fleet.fetching import FleetError, optional, resolved
 T = TypeVar("T")
 _PARQUET_MAGIC = b"PAR1"
 _KEYS: dict[str, type] = {"robots": list, "bags": list, "payloads": dict}
-_PAYLOAD_PREFIX = "payload_"  # of columns
+_PAYLOAD_PREFIX = "payload_"  # prefix of columns
 _TEXT_FIELDS = ("serial", "model", "date", "payload")
 
 
 @attrs.frozen
 class FleetRobot:
-    """A robot of a fleet, as a catalogue has it."""
+    """A robot of a fleet in a catalogue."""
 
     serial: str = option(REQUIRED, "serial number, unique in the fleet", of=str)
     model: str = option(REQUIRED, "name of its model; robots of a model have the same kinematics", of=str)
@@ -42,12 +42,12 @@ class BagFields:
     serial: str = option(REQUIRED, "serial number of the robot", of=str)
     bag: str = option(REQUIRED, "path or URL of the recording", of=str)
     date: str = option(REQUIRED, "ISO 8601 date, or date and time, at which it was recorded", of=str)
-    payload: str = option("", "name of the payload that the robot held; empty is none")
+    payload: str = option("", "name of the payload that the robot held; empty without payload")
 
 
 @dataclass(frozen=True)
 class FleetBag:
-    """A bag of a robot, at a path or URL; its date is in UTC if the catalogue gives no time zone."""
+    """A bag of a robot, at a path or URL; its date is in UTC without a time zone in the catalogue."""
 
     serial: str
     url: str
@@ -63,9 +63,9 @@ class FleetBag:
 
 @dataclass(frozen=True)
 class FleetProblem:
-    """Robot or bag that could not be used; the rest of the fleet is processed.
+    """Unusable robot or bag; the rest of the fleet is processed.
 
-    ``serial`` and ``bag`` are empty if it concerns several; ``input`` is false if it was read and must not be used.
+    ``serial`` and ``bag`` are empty for several robots or bags; ``input`` is False if the data was read but rejected.
     """
 
     message: str
@@ -91,7 +91,7 @@ class Catalogue:
 def read_catalogue(path: str | Path) -> Catalogue:
     """Read a catalogue; its paths are relative to its folder. Unusable entries become :attr:`.Catalogue.problems`.
 
-    Raises FleetError: no such file, neither YAML nor Parquet, or it holds no robots and bags.
+    Raises FleetError: the file does not exist, is neither YAML nor Parquet, or lacks robots and bags.
     """
     path = Path(path)
     try:
@@ -114,10 +114,10 @@ def _yaml(path: Path) -> dict[str, Any]:
         raise FleetError(f"{path}: has no robots and bags; list both (docs/fleet.md)")
     for key, value in content.items():
         if key not in _KEYS:
-            raise FleetError(f"{path}: '{key}' is not known; known are {', '.join(_KEYS)}")
+            raise FleetError(f"{path}: '{key}' is not known; known keys are {', '.join(_KEYS)}")
         if not isinstance(value, _KEYS[key]):
             name = "list" if _KEYS[key] is list else "mapping"
-            raise FleetError(f"{path}: {key} is no {name}; see docs/fleet.md")
+            raise FleetError(f"{path}: {key} is not a {name}; see docs/fleet.md")
     return dict(content)
 
 
@@ -126,7 +126,7 @@ def _parquet(path: Path) -> dict[str, Any]:
     parquet = optional("pyarrow.parquet")
     try:
         rows = parquet.read_table(path).to_pylist()
-    except Exception as error:  # of pyarrow, many and undocumented
+    except Exception as error:  # pyarrow raises many undocumented errors
         raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
     robots, bags, payloads = dict[tuple, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
@@ -140,7 +140,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         robots.setdefault(tuple(sorted(robot.items())), robot)
         payload = bag.get("payload")
         if load and payload and payloads.setdefault(payload, load) != load:
-            raise FleetError(f"{path}: payload '{payload}' is given twice with different values; name one")
+            raise FleetError(f"{path}: payload '{payload}' is given twice with different values; keep one")
         bags.append(bag)
     return {"robots": list(robots.values()), "bags": bags, "payloads": payloads}
 
@@ -160,7 +160,7 @@ class _Reader:
             tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
-        """Payloads as loads of a configuration, for every recording that names them."""
+        """Yield payloads as loads of a configuration, for every recording that names them."""
         for name, fields in entries.items():
             load = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
             entry = self._structured(LoadOptions, load, f"payloads.{name}")
@@ -168,7 +168,7 @@ class _Reader:
                 yield str(name), entry
 
     def _robots(self, entries: Sequence[Any]) -> dict[str, FleetRobot]:
-        """Robots by serial number; a number of two different robots is left out."""
+        """Return robots by serial number, without numbers of two different robots."""
         robots: dict[str, FleetRobot] = {}
         twice: set[str] = set()
         for number, fields in enumerate(entries, 1):
@@ -181,7 +181,7 @@ class _Reader:
             robots[entry.serial] = robot
         for serial in sorted(twice):
             del robots[serial]
-            message = f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
+            message = f"{self.path}: two robots have the serial {serial}; correct one, the bags of both are skipped"
             self.problems.append(FleetProblem(message, serial))
         self._without = twice
         return robots
@@ -195,11 +195,11 @@ class _Reader:
                 continue
             date, url = _date(entry.date), resolved(entry.bag, self.path.parent)
             if entry.serial not in robots:
-                message = f"{entry.bag}: no robot has the serial {entry.serial}; add it"
+                message = f"{entry.bag}: serial {entry.serial} is not in robots; add it"
             elif date is None:
                 message = f"{entry.bag}: date '{entry.date}' is not ISO 8601, such as 2026-05-31; correct it"
             elif (entry.serial, url) in seen:
-                message = f"{entry.bag}: is listed twice for {entry.serial} and would count twice; drop one"
+                message = f"{entry.bag}: is listed twice for {entry.serial} and would count twice; remove one entry"
             elif entry.payload and entry.payload not in payloads:
                 message = f"{entry.bag}: payload '{entry.payload}' is not known; describe it in payloads"
             else:
@@ -212,7 +212,7 @@ class _Reader:
         names = [field.name for field in attrs.fields(tree)]  # type: ignore[arg-type]
         try:
             if not isinstance(fields, Mapping):
-                raise ConfigurationError(f"{self.path}: {where} is no mapping; give {', '.join(names)}")
+                raise ConfigurationError(f"{self.path}: {where} is not a mapping; give {', '.join(names)}")
             numbers = {key for key in _TEXT_FIELDS if type(fields.get(key)) is int}  # such as a serial number
             texts = {str(key): str(value) if key in numbers else value for key, value in fields.items()}
             return structure(tree, texts, f"{self.path}: {where}")

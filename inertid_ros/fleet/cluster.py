@@ -20,14 +20,14 @@ Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 _NO_CLUSTER = (OSError, TimeoutError, ValueError, ImportError, RuntimeError)
-_TASKS_PER_THREAD = 4  # at the cluster: enough to keep workers busy, few enough for the scheduler's memory
+_TASKS_PER_THREAD = 4  # submitted at a time: enough to keep workers busy, few enough for the scheduler's memory
 _TIMEOUT_S = 15
 _THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _DISTRIBUTED = {
     "distributed.worker.daemon": True,
     # worker processes read this before they import NumPy
     "distributed.nanny.pre-spawn-environ": {**_THREADS, "MKL_NUM_THREADS": "1"},
-    "distributed.scheduler.allowed-failures": 2,  # of workers under one task, which then fails alone
+    "distributed.scheduler.allowed-failures": 2,  # worker deaths under one task; then only this task fails
 }
 
 
@@ -46,14 +46,14 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of its dashboard; empty if bokeh, with which Dask draws it, is not installed."""
+        """Address of the dashboard; empty if bokeh, which Dask needs for it, is not installed."""
         return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
 
     def results(self, function: Callable[..., Result],
             jobs: Mapping[Key, tuple[Any, ...]]) -> Iterator[tuple[Key, "Result | Failed"]]:
-        """Results of a function of jobs' arguments, in order of completion; a task whose workers die fails alone.
+        """Yield results of a function of jobs' arguments in order of completion; a task fails alone if its workers die.
 
-        Only some tasks are at the cluster at a time, so that neither it nor this process holds all of them.
+        Only some tasks are submitted at a time, so that neither the cluster nor this process holds all tasks.
         """
         distributed = optional("distributed")
         waiting, running = iter(jobs.items()), distributed.as_completed(with_results=False)
@@ -70,7 +70,7 @@ class Cluster:
             key = keys.pop(future.key)
             try:
                 result = future.result()
-            except Exception as error:  # of Dask: its workers died, or do not have this package
+            except Exception as error:  # from Dask: its workers died, or do not have this package
                 result = Failed(f"its worker failed ({_reason(error)})")
             future.release()
             submit(1)
@@ -78,13 +78,13 @@ class Cluster:
 
 
 def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Result | Failed":
-    """Result of a job on a worker; errors as one line."""
+    """Return the result of a job on a worker, or its error as one line."""
     try:
         return function(*arguments)
     except InertidError as error:
         return Failed(str(error))
     except MemoryError:
-        return Failed("out of memory; give workers more, or fewer threads")
+        return Failed("out of memory; give workers more memory or fewer threads")
     except Exception as error:
         return Failed(f"unexpected {type(error).__name__}: {' '.join(str(error).split())}; report it")
 
@@ -93,9 +93,9 @@ def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Resu
 def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
     """Connect to a scheduler at an address such as ``tcp://10.0.0.1:8786``, or start local processes.
 
-    Without an address there are so many local ``workers``, which end with this process; 0 is one per core. Where no
-    processes can be started, as in a sandbox, they are threads of this one.
-    Raises FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
+    Without an address, ``workers`` local processes start, which end with this process; 0 means one per core. If
+    processes cannot be started, for example in a sandbox, the workers are threads of this process.
+    Raises FleetError: Dask is not installed, the scheduler does not answer, or local workers cannot be started.
     """
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
@@ -109,7 +109,7 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
                 client = stack.enter_context(_local_client(workers or os.cpu_count() or 1))
         except _NO_CLUSTER as error:
             raise FleetError(
-                f"{scheduler}: no Dask scheduler answers there; check the address, or leave --scheduler off"
+                f"{scheduler}: the Dask scheduler does not answer; check the address, or omit --scheduler"
                 if scheduler else f"neither processes nor threads start as workers ({_reason(error)})") from None
         if scheduler:
             check_workers(client, scheduler)
@@ -118,7 +118,7 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
 
 @contextmanager
 def _local_client(workers: int) -> Iterator[Any]:
-    """Client of local processes, or of threads where no processes can be started."""
+    """Yield a client of local processes, or of threads if processes cannot be started."""
     distributed = optional("distributed")
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_"))
@@ -126,7 +126,7 @@ def _local_client(workers: int) -> Iterator[Any]:
         try:
             local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **common)
         except _NO_CLUSTER as error:
-            _log.warning("no worker processes can be started (%s); threads of this one work instead", _reason(error))
+            _log.warning("worker processes cannot be started (%s); using threads of this process", _reason(error))
             local = distributed.LocalCluster(n_workers=1, threads_per_worker=workers, processes=False, **common)
         yield stack.enter_context(distributed.Client(stack.enter_context(local)))
 
@@ -134,7 +134,7 @@ def _local_client(workers: int) -> Iterator[Any]:
 def check_workers(client: Any, address: str) -> None:
     """Raise FleetError unless a scheduler has workers with this version of the package."""
 
-    def version() -> str:  # goes to the workers as code, since they may not have the package
+    def version() -> str:  # sent to the workers as code, as they may not have the package
         import inertid_ros
 
         return inertid_ros.__version__
@@ -144,10 +144,10 @@ def check_workers(client: Any, address: str) -> None:
     try:
         versions = set(client.run(version).values())
     except ImportError:
-        raise FleetError(f"{address}: its workers have no inertid_ros; install it there") from None
+        raise FleetError(f"{address}: its workers have no inertid_ros; install it on them") from None
     if versions != {__version__}:
         others = ", ".join(sorted(versions))
-        raise FleetError(f"{address}: its workers have inertid_ros {others}, and this is {__version__}; install one")
+        raise FleetError(f"{address}: its workers have inertid_ros {others}, this is {__version__}; use one version")
 
 
 def _reason(error: BaseException) -> str:

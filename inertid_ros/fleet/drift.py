@@ -1,8 +1,8 @@
 """Parameters over time: trend and change points of estimates, by random-effects regression.
 
-``y = X b + u + e`` with ``e ~ N(0, V)`` of known covariance and a scatter ``u`` between recordings, whose variance
-restricted maximum likelihood finds; intervals by [Hartung2001]_, whose residual scale makes them right
-also where ``V`` is too small or too large by a factor.
+``y = X b + u + e`` has ``e ~ N(0, V)`` of known covariance, and a scatter ``u`` between recordings. Restricted maximum
+likelihood estimates the variance of ``u``. Intervals are by [Hartung2001]_; their residual scale makes them right also
+if ``V`` is wrong by a factor.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from inertid_ros.core.arrays import Array
 
 _MIN_ESTIMATES = 5  # for a trend
 _MIN_SEGMENT = 2  # estimates on either side of a change point
-_MAX_CHANGES, _CHANGE_LEVEL = 5, 0.01  # change points of a series, and probability of one in a series without any
+_MAX_CHANGES, _CHANGE_LEVEL = 5, 0.01  # change points of a series, and probability of a false change
 _CONFIDENCE = 0.95
-_MAX_SCATTER_RATIO = 1e3  # of the variance of the estimates, in the search
+_MAX_SCATTER_RATIO = 1e3  # ratio to the variance of the estimates, in the search
 _YEAR_DAYS = 365.25
 
 
@@ -53,7 +53,7 @@ class Coefficient:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of zero."""
+        """Two-sided p-value of zero."""
         if self.deviation == 0.0:
             return float(self.value == 0.0)
         return float(2 * scipy.stats.t.sf(abs(self.value) / self.deviation, self.freedom))
@@ -90,7 +90,7 @@ class Regression:
             for value, deviation in zip(values / size, deviations / size, strict=True))
 
     def p_values_of(self, further: Array) -> Array:
-        """P-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
+        """Return p-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
         X, y, Z = (self._whitening @ array for array in (self.columns, self.series.values, further))
         Q, _ = np.linalg.qr(X)
         y, Z = y - Q @ (Q.T @ y), Z - Q @ (Q.T @ Z)
@@ -129,8 +129,8 @@ class ChangePoint:
 
     Attributes
     ----------
-    index : first estimate after it.
-    p_value : of no change anywhere, corrected for the number of places tried.
+    index : first estimate after the step.
+    p_value : under the hypothesis of no change, corrected for the number of places tried.
     """
 
     index: int
@@ -142,7 +142,7 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Drift:
-    """Trend and change points of a series, the latter by time.
+    """Trend and change points of a series; the change points are sorted by time.
 
     Attributes
     ----------
@@ -158,10 +158,10 @@ class Drift:
 
 
 def drift(series: Series) -> Drift | None:
-    """Estimate the trend over the whole time, and significant steps; None for few estimates, or all of one date.
+    """Estimate the trend over the whole time, and significant steps; None for few estimates, or only one date.
 
-    Steps are found one after another, each the best of all places; its p-value is multiplied by their number
-    (Bonferroni). At least two estimates lie between two steps, before the first and after the last one.
+    Each search takes the best of all places for a further step; its p-value is multiplied by the number of places
+    (Bonferroni). At least two estimates lie between two steps, before the first step and after the last step.
     """
     k = len(series.days)
     if k < _MIN_ESTIMATES or series.days[-1] <= series.days[0]:
@@ -173,7 +173,7 @@ def drift(series: Series) -> Drift | None:
         places = _places(series.days, [place for place, _ in steps_found])
         if not len(places):
             break
-        steps = np.where(np.arange(k)[:, None] >= places, 0.5, -0.5)  # (k, c), which rise at each place
+        steps = np.where(np.arange(k)[:, None] >= places, 0.5, -0.5)  # (k, c), one rising step per place
         p_values = len(places) * Regression(series, columns).p_values_of(steps)
         best = int(np.argmin(p_values))
         if p_values[best] > _CHANGE_LEVEL:
@@ -189,7 +189,7 @@ def drift(series: Series) -> Drift | None:
 
 
 def _places(days: Array, taken: list[int]) -> np.ndarray:
-    """Indices before which a step may lie: between two dates, and away from other steps and ends."""
+    """Return indices before which a step may lie: between two dates, and away from other steps and ends."""
     inside = range(_MIN_SEGMENT, len(days) - _MIN_SEGMENT + 1)
     free = [place for place in inside if all(abs(place - other) >= _MIN_SEGMENT for other in taken)]
     return np.array([place for place in free if days[place] > days[place - 1]], dtype=int)

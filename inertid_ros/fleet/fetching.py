@@ -1,6 +1,6 @@
 """Bags and URDFs from paths, or from URLs of object stores and web servers by fsspec; optional packages.
 
-What cannot be read raises RecordingError with the URL and the reason in one line.
+Unreadable files raise RecordingError with the URL and the reason in one line.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ _LOCAL_SCHEME = "file://"
 
 
 class FleetError(InertidError):
-    """A fleet cannot be processed at all: no catalogue, no scheduler, no place for results."""
+    """A fleet cannot be processed: its catalogue, its scheduler or its output folder is unusable."""
 
 
 def optional(module: str) -> ModuleType:
-    """Import a module of a package that is not always installed; FleetError if it is not."""
+    """Import a module of an optional package; raise FleetError if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -41,13 +41,13 @@ def resolved(url: str, folder: Path) -> str:
 
 
 def is_url(url: str) -> bool:
-    """Return whether it is in a store that fsspec opens, not a local path."""
+    """Return True for the URL of a store that fsspec opens, False for a local path."""
     return "://" in url and not url.startswith(_LOCAL_SCHEME)
 
 
 @contextmanager
 def fetched(url: str) -> Iterator[Path]:
-    """Local path of a file or folder; a copy from a store is removed afterwards."""
+    """Yield the local path of a file or folder; a copy from a store is removed afterwards."""
     if not is_url(url):
         yield Path(url)
         return
@@ -65,7 +65,7 @@ def fetched(url: str) -> Iterator[Path]:
 
 
 def file_state(url: str) -> str:
-    """Hash of sizes and dates of a file or folder, or of the store's own tags; its content is not read."""
+    """Return a hash of sizes and dates of a file or folder, or of the store's tags; the content is not read."""
     with _readable(url):
         if is_url(url):
             store, path = optional("fsspec.core").url_to_fs(url)
@@ -78,7 +78,7 @@ def file_state(url: str) -> str:
 
 
 def content_hash(path: Path) -> tuple[str, int]:
-    """SHA-256 of a file, or of the names and contents of the files of a folder, and the number of bytes."""
+    """Return the SHA-256 of a file, or of the names and contents of a folder's files, and the number of bytes."""
     digest, size = hashlib.sha256(), 0
     with _readable(str(path)):
         for file in _files(path):
@@ -92,7 +92,7 @@ def content_hash(path: Path) -> tuple[str, int]:
 
 
 def read_text(url: str) -> str:
-    """Text of a file."""
+    """Return the text of a file."""
     with fetched(url) as path, _readable(url):
         return read_bytes(path).decode("utf-8")
 
@@ -115,7 +115,7 @@ def _readable(url: str) -> Iterator[None]:
         reason = "is not text; check the catalogue"
     except ValueError as error:  # an unknown protocol
         reason = f"{error}; check the URL"
-    except ImportError as error:  # of the store's own package
+    except ImportError as error:  # from the store's package
         reason = f"{error}; install the package of this store"
     except OSError as error:
         reason = f"cannot be read ({error.strerror or error or type(error).__name__}); check the path and the access"

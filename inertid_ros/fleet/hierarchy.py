@@ -14,14 +14,14 @@ from inertid_ros.core.arrays import Array
 
 _MAX_EM_ITERATIONS = 500
 _VARIANCE_TOLERANCE = 1e-4  # relative change in one iteration
-_MIN_EIGENVALUE = 1e-14  # of a precision, relative to the largest
+_MIN_EIGENVALUE = 1e-14  # eigenvalue of a precision, relative to the largest
 _MIN_VARIANCE = 1e-10  # in normalised units, so that matrices stay regular
-_NEGLIGIBLE_SHARE = 0.01  # of the variance of the best known robot; smaller ones change nothing and converge slowly
+_NEGLIGIBLE_SHARE = 0.01  # share of the most certain robot's variance; smaller values only slow down convergence
 
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """Normal likelihoods of ``r`` parameters of each of ``n`` robots.
+    """Normal likelihoods of ``r`` parameters for each of ``n`` robots.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Likelihoods:
         return R, z
 
     def marginal(self, covariance: Array) -> tuple[Array, Array]:
-        """Precision ``(n, r, r)`` of robots' estimates about the mean of all, and its product ``(n, r)``.
+        """Return the precision ``(n, r, r)`` of robots' estimates about the common mean, and its product ``(n, r)``.
 
-        ``(Sigma + L^-1)^-1`` without the inverse of ``L``, and without the cancellation of
+        The precision is ``(Sigma + L^-1)^-1``, computed without the inverse of ``L``, and without the cancellation in
         ``L - L (Sigma^-1 + L)^-1 L`` if data outweighs the scatter.
         """
         R, z = self.roots
@@ -55,7 +55,7 @@ class Likelihoods:
     def estimates(self, prior: Array) -> tuple[Array, Array]:
         """Robots' parameters ``(n, r)`` by their own data and a prior about zero, and their covariances ``(n, r, r)``.
 
-        ``prior (r, r)`` is its precision.
+        ``prior (r, r)`` is the precision of the prior.
         """
         covariances = np.asarray(np.linalg.inv(self.precision + prior), dtype=float)
         return np.einsum("nij,nj->ni", covariances, self.product), covariances
@@ -78,7 +78,7 @@ class Population:
 
     @property
     def predictive(self) -> Array:
-        """Covariance ``(r, r)`` of a further robot: between robots, and of the mean."""
+        """Covariance ``(r, r)`` of a further robot: covariance between robots, plus covariance of the mean."""
         return np.asarray(self.covariance + self.mean_covariance)
 
 
@@ -86,8 +86,8 @@ def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
         pseudo_robots: float | None = None) -> Population:
     """Estimate the distribution between robots.
 
-    First a diagonal ``Sigma``, then a full one, which pseudo robots draw towards the diagonal one (the mode of an
-    inverse Wishart distribution): fewer robots than parameters show no correlations.
+    The first ``Sigma`` is diagonal, the second is full. Pseudo robots draw the full ``Sigma`` towards the diagonal (the
+    mode of an inverse Wishart distribution): fewer robots than parameters do not determine correlations.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
 
 def _iterate(likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None,
         weight: float) -> Population:
-    """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
+    """Iterate expectation and maximisation until convergence; without a target, the covariance is diagonal."""
     n = len(likelihoods.product)
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
     least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
@@ -127,13 +127,13 @@ def _iterate(likelihoods: Likelihoods, prior: Array, covariance: Array, target: 
 
 
 def _expectation(likelihoods: Likelihoods, prior: Array, covariance: Array) -> tuple[Array, Array, Array]:
-    """Mean, its covariance, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
+    """Return the mean, its covariance, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
     n = len(likelihoods.product)
     marginal, product = likelihoods.marginal(covariance)
     mean_precision = prior + marginal.sum(axis=0)
     mean_covariance = np.linalg.inv((mean_precision + mean_precision.T) / 2)
     mean = mean_covariance @ product.sum(axis=0)
-    pulled = covariance @ marginal  # (n, r, r): Sigma M, the same as within-robot covariance times precision
+    pulled = covariance @ marginal  # (n, r, r): Sigma M, equal to within-robot covariance times precision
     away = (product - marginal @ mean) @ covariance
     squares = n * covariance - pulled.sum(axis=0) @ covariance + away.T @ away
     squares = squares + (pulled @ mean_covariance @ pulled.transpose(0, 2, 1)).sum(axis=0)

@@ -32,15 +32,15 @@ from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.report.report_content import records
 from inertid_ros.robot.model import RobotModel, load_model
 
-STORE_FORMAT = 2  # of stored results of bags and robots; a new one makes all be computed again
-_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # of drives and couplings, which differ between bags
-_EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the same columns
+STORE_FORMAT = 2  # format of stored results of bags and robots; a new format invalidates all stored results
+_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # terms of drives and couplings that differ between bags
+_EXCLUDED_TERM = "stribeck"  # only some bags determine it, and all bags need the same columns
 
 
 def fleet_configuration(configuration: Configuration) -> Configuration:
-    """Options that give all bags the same parameters, so that their information can be added.
+    """Return options that give all bags the same parameters, so that their information can be added.
 
-    Stribeck friction is left out, and user terms are always kept. Raises FleetError for options that fleets do not
+    Stribeck friction is excluded, and user terms are always kept. Raises FleetError for options that fleets do not
     support.
     """
     identify = configuration.identify
@@ -49,7 +49,7 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
         "identify.drive_gains": identify.drive_gains, "identify.fit_stribeck_speed": identify.fit_stribeck_speed}
     for key, is_set in refused.items():
         if is_set:
-            raise FleetError(f"{key}: fleets are identified without it; leave it at its default")
+            raise FleetError(f"{key}: is not supported for fleets; leave it at its default")
     terms = tuple(term for term in configuration.robot.drive_terms if term != _EXCLUDED_TERM)
     user_terms = {name: attrs.evolve(term, always=True) for name, term in configuration.robot.terms.items()}
     robot = attrs.evolve(configuration.robot, drive_terms=terms, terms=user_terms)
@@ -57,7 +57,7 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
 
 
 def key_of(*parts: str, configuration: Configuration) -> str:
-    """SHA-256 of all that a result depends on, including its format."""
+    """Return the SHA-256 of all inputs of a result, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
     digest = hashlib.sha256(f"{STORE_FORMAT} {information_file.INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
@@ -69,9 +69,9 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 class JobResult:
     """Result of a bag or robot: plain data, and the content of its information file.
 
-    The summary of a bag has verdict, reasons, deviation and effective samples per channel, and figures; that of a robot
-    deviation per channel, scatter of the changing terms, and drift of every parameter. The information of a bag is
-    empty if its result exists already or must not be used.
+    A bag's summary has verdict, reasons, deviation and effective samples per channel, and figures. A robot's summary
+    has deviation per channel, scatter of the changing terms, and drift of every parameter. A bag's information is empty
+    if its result already exists or must not be used.
     """
 
     summary: dict[str, Any]
@@ -79,7 +79,7 @@ class JobResult:
 
 
 def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[str] = frozenset()) -> JobResult:
-    """Compress a bag at a path or URL, with its payload among the loads; InertidError if it cannot be used.
+    """Compress a bag at a path or URL, with its payload among the loads; raise InertidError if it is unusable.
 
     ``known`` are the keys of existing results, which are not computed again.
     """
@@ -104,7 +104,7 @@ def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[
 
 def _compressed(recording: Recording | LongRecording, configuration: Configuration,
         model: RobotModel) -> tuple[dict[str, Any], bytes]:
-    """Summary and information of a recording, in memory that does not grow with its length."""
+    """Return summary and information of a recording, in memory that does not grow with its length."""
     options = configuration.identify
     pieces = [recording] if takes_further(model, options) else list(all_parts(recording))
     dataset = Dataset.screened(model, configuration, pieces)
@@ -124,7 +124,7 @@ def _compressed(recording: Recording | LongRecording, configuration: Configurati
 def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[FleetBag, JobResult]]) -> JobResult:
     """Combine the usable bags of a robot, sorted by date.
 
-    All bags share bodies, not the changing terms: their scatter is estimated around a first fit that shares them.
+    All bags share bodies, but not the changing terms: a first fit shares these terms, and gives their scatter.
 
     Raises InertidError: the bags are of different robots, or there is no solution.
     """
@@ -155,7 +155,7 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
 
 
 def _series_content(series: Series) -> dict[str, Any]:
-    """Plain data of a series, with its trend and changes if it has enough dates; keys as in ``drift.parquet``."""
+    """Return plain data of a series, with trend and changes if it has enough dates; keys as in ``drift.parquet``."""
     half = NORMAL_95 * series.deviation
     content: dict[str, Any] = {"parameter": series.name, "days": series.days.tolist(), "values": series.values.tolist(),
         "low": (series.values - half).tolist(), "high": (series.values + half).tolist(),
@@ -184,7 +184,7 @@ def estimate_job(urdf: str, configuration: Configuration, stored: bytes,
     information = information_file.information_from_bytes(stored, model.name)
     options = configuration.identify
     if prior is not None:
-        # The distribution of the model's robots is a better prior than the URDF of one of them.
+        # The distribution of the model's robots is a better prior than the URDF of a single robot.
         information = replace(information, earlier=prior)
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))

@@ -1,8 +1,8 @@
-"""Distribution of the parameters of a robot model's robots, and robots that differ from the others.
+"""Distribution of the parameters of a robot model's robots, and outlying robots.
 
-Every robot is compared with the distribution of those that are not outlying. For each possible change, such as a
+Every robot is compared with the distribution of the robots that are not outlying. For each possible change, such as a
 heavier link or more friction of a joint, the most likely size is estimated, with scatter between robots and the robot's
-own errors as noise, and tested by Student's t distribution. The fleet has one level for all tests (Holm).
+own errors as noise. Student's t distribution tests this size. The fleet has one level for all tests (Holm).
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,12 +28,12 @@ from inertid_ros.identification.solvers.coordinates import (
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-MIN_ROBOTS = 4  # of a model, for a distribution
-_MIN_START = 1e-4  # of the prior's standard deviation: least start of the search for that between robots
+MIN_ROBOTS = 4  # minimum number of robots of a model for a distribution
+_MIN_START = 1e-4  # share of the prior's standard deviation: smallest start value of the deviation between robots
 OUTLIER_LEVEL = 0.01  # probability of an outlier in a model without outlying robots
 _MAX_ITERATIONS = 10
-_MIN_DIRECTION = 1e-6  # relative to the largest; smaller changes show in no measurement
-_MAX_ROBUST_DEVIATIONS = 5.0  # of robots in the first distribution
+_MIN_DIRECTION = 1e-6  # relative to the largest; smaller changes are not measurable
+_MAX_ROBUST_DEVIATIONS = 5.0  # limit for robots in the first distribution
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class BaseCoordinates:
 
     @classmethod
     def from_model(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
-        """Coordinates of a model; information of a robot gives the natural size of drive parameters."""
+        """Return the coordinates of a model; a robot's information gives the natural size of drive parameters."""
         base, coordinates = base_parameters_of_robot(model), prior_coordinates(model, information)
         root = base.projection @ prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         scale = np.linalg.norm(root, axis=1)
@@ -62,7 +62,7 @@ class BaseCoordinates:
         return cls(base, centre, scale, np.asarray(np.linalg.inv(root @ root.T), dtype=float))
 
     def likelihoods(self, information: Sequence[Information], deviations: Sequence[Array]) -> Likelihoods:
-        """Likelihoods of robots' data with errors of deviation ``(c,)`` each."""
+        """Return likelihoods of robots' data with errors of deviation ``(c,)`` each."""
         precision, product = [], []
         for robot, deviation in zip(information, deviations, strict=True):
             R, z = robot.whitened(1 / deviation)
@@ -77,7 +77,7 @@ class BaseCoordinates:
         return np.asarray(self.centre + self.scale * normalised)
 
     def direction(self, change: Array) -> Array:
-        """Change ``(r,)`` of normalised base parameters by a change ``(p,)`` of the parameters."""
+        """Return the change ``(r,)`` of normalised base parameters by a change ``(p,)`` of the parameters."""
         return np.asarray(self.base.projection @ change / self.scale)
 
 
@@ -91,10 +91,10 @@ class ModelDistribution:
     @classmethod
     def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
             robots: np.ndarray) -> "ModelDistribution":
-        """Distribution between some of the robots."""
+        """Estimate the distribution between some of the robots."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
-        start = np.maximum(estimates.std(axis=0), _MIN_START)  # of estimates: not below that of the robots
+        start = np.maximum(estimates.std(axis=0), _MIN_START)  # not below the deviation between robots
         return cls(coordinates, fit_population(chosen, coordinates.prior, start))
 
     @property
@@ -126,14 +126,14 @@ class ModelDistribution:
 
 
 def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Rejected hypotheses ``(m,)``, of which at most a share ``level`` is expected to be false [Benjamini1995]_."""
+    """Reject hypotheses ``(m,)`` with an expected share of false rejections of at most ``level`` [Benjamini1995]_."""
     ordered, m = np.sort(p_values), len(p_values)
     below = ordered[ordered <= level * np.arange(1, m + 1) / max(m, 1)]
     return np.asarray(p_values <= below.max(initial=-np.inf))
 
 
 def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Rejected hypotheses ``(m,)``; with probability ``1 - level`` or more none of them is true [Holm1979]_."""
+    """Reject hypotheses ``(m,)``, all correctly with probability ``1 - level`` or more [Holm1979]_."""
     ordered = np.sort(p_values)
     above = ordered[ordered > level / np.arange(len(p_values), 0, -1)]
     return np.asarray(p_values < above.min(initial=np.inf))
@@ -141,9 +141,9 @@ def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An outlying robot, by its index, and the change that explains it best [kg, m or SI].
+    """An outlying robot, by its index, and its best explanation as a change of a parameter [kg, m or SI].
 
-    ``parameter`` is its name, such as ``arm.m`` or ``joint2.coulomb``; the p-value counts all changes that were tried.
+    ``parameter`` is its name, such as ``arm.m`` or ``joint2.coulomb``; the p-value is corrected for all tried changes.
     """
 
     robot: int
@@ -154,9 +154,9 @@ class Outlier:
 
 
 def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
-    """Changes ``(p,)`` by one unit to test on the mean robot ``(p,)``, by the names of their parameters.
+    """Return changes ``(p,)`` by one unit to test on the mean robot ``(p,)``, by the names of their parameters.
 
-    They are of the mass of a link at its shape, its centre of mass, and drive parameters.
+    They change the mass of a link at constant shape, its centre of mass, or a drive parameter.
     """
     changes: dict[str, Array] = {}
     for index, (link, body) in enumerate(zip(layout.links, layout.bodies(parameters), strict=True)):
@@ -171,10 +171,10 @@ def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
 
 def outlying_robots(coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array],
         level: float = OUTLIER_LEVEL) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
-    """Distribution of the robots that are not outlying, and the outliers.
+    """Return the distribution of the robots that are not outlying, and the outliers.
 
-    Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
-    medians, each further one the outliers of the last, until these stay the same. There are :data:`MIN_ROBOTS` or more.
+    Outliers would widen the distribution and hide themselves. The first distribution excludes robots far from medians,
+    each further distribution the last outliers, until these stay the same. It needs :data:`MIN_ROBOTS` robots or more.
     """
     n = len(likelihoods.product)
     directions = np.array([coordinates.direction(change) for change in changes.values()])
@@ -201,20 +201,20 @@ def outlying_robots(coordinates: BaseCoordinates, likelihoods: Likelihoods, chan
 
 
 def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions: Array) -> tuple[Array, Array]:
-    """Most likely size ``(n, m)`` of each change of each robot, and its standard deviation."""
+    """Return the most likely size ``(n, m)`` of each change of each robot, and its standard deviation."""
     population = distribution.population
     marginal, product = likelihoods.marginal(population.predictive)
     score = product - marginal @ population.mean
     information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
     information = np.maximum(information, 1e-12)
-    # The inverse of a covariance of r parameters from so many robots is too large by this factor.
+    # The inverse of a covariance of r parameters from ``count`` robots is too large by this factor.
     r, count = len(population.mean), population.count
     wider = np.sqrt((count + r + 1.0) / count)
     return score @ directions.T / information, wider / np.sqrt(information)
 
 
 def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
-    """Robots with a base parameter far from the median, by their own data and a vague prior; at most half of them."""
+    """Return robots with a base parameter far from the median, by own data and a vague prior; at most half of all."""
     estimates, within = likelihoods.estimates(coordinates.prior)
     away = np.abs(estimates - np.median(estimates, axis=0))
     variances = np.diagonal(within, axis1=1, axis2=2)

@@ -16,27 +16,27 @@ from inertid_ros.report.pages import rendered
 from inertid_ros.report.report_content import plain, records
 
 TABLES = ("robots", "models", "drift", "bags")
-DRIFT_LEVEL = 0.05  # expected share of false ones among the significant trends and change points
+DRIFT_LEVEL = 0.05  # expected share of false results among the significant trends and change points
 _DAY_S = 86400.0
 _OUTLYING = ("parameter", "change", "deviation", "p_value")
 _TREND = ("level", "trend", "trend_low", "trend_high", "p_value")
 
 Rows = list[dict[str, Any]]
-FLEET_FORMAT = 1  # of fleet.json
+FLEET_FORMAT = 1  # version of fleet.json
 FLEET_PAGE = "fleet.html"
 _PLOT_WIDTH, _PLOT_HEIGHT, _PLOT_MARGIN = 220.0, 56.0, 5.0
-_MAX_ROWS = 100  # of a table on the page; the Parquet files hold all
+_MAX_ROWS = 100  # rows of a table on the page; the Parquet files hold all rows
 
 
 def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
-    """Rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
+    """Return the rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
     models = [row for population in outcome.models.values() for row in _model_rows(population)]
     bags = [_bag_row(bag) for bag in outcome.bags]
     return {"robots": list(_robot_rows(outcome)), "models": models, "drift": _drift_rows(outcome), "bags": bags}
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
-    """Write each table as ``<name>.parquet``, replacing an existing one; FleetError without PyArrow, or OutputError."""
+    """Write each table as ``<name>.parquet`` or replace it; raise FleetError without PyArrow, or OutputError."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     for name, rows in tables.items():
         buffer = io.BytesIO()
@@ -78,7 +78,7 @@ def _model_rows(population: ModelPopulation) -> Rows:
 
 
 def _drift_rows(outcome: FleetOutcome) -> Rows:
-    """One row for each robot and parameter over time; significance is that of the whole fleet."""
+    """One row for each robot and parameter over time; significance is tested over the whole fleet."""
     rows: Rows = []
     for serial, result in sorted(outcome.robots.items()):
         for series in result.summary["drift"]:
@@ -104,8 +104,8 @@ def _bag_row(outcome: BagOutcome) -> dict[str, Any]:
 
 
 def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: str = "") -> dict[str, Any]:
-    """Content of ``fleet.json``; ``dashboard`` is the address of Dask's dashboard, empty without one."""
-    robots = list({row["serial"]: row for row in tables["robots"]}.values())  # one row each
+    """Return the content of ``fleet.json``; ``dashboard`` is the address of Dask's dashboard, or empty."""
+    robots = list({row["serial"]: row for row in tables["robots"]}.values())  # one row per robot
     return {"format": FLEET_FORMAT, "robots": len(outcome.catalogue.robots), "robots_estimated": len(outcome.estimates),
         "bags": len(outcome.bags), "bags_used": sum(bag.used for bag in outcome.bags),
         "bags_computed": outcome.computed_bags, "dashboard": dashboard, "seconds": dict(outcome.seconds),
@@ -142,12 +142,12 @@ def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render_fleet_page(content: Mapping[str, Any]) -> str:
-    """HTML page of the content of ``fleet.json``; it needs no other file and no script."""
+    """Render the content of ``fleet.json`` as an HTML page without scripts or other files."""
     return rendered("fleet.html.j2", fleet=content, most=_MAX_ROWS, points=estimates_over_time)
 
 
 def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
-    """Plot coordinates of a series: per bag ``x``, ``y`` and interval ``low``, ``high``; ``x`` of each change point."""
+    """Return plot coordinates of a series: per bag ``x``, ``y``, ``low``, ``high``; ``x`` of each change point."""
     days = [datetime.fromisoformat(date).timestamp() for date in series["dates"]]
     first, last = min(days), max(days)
     low, high = min(series["low"]), max(series["high"])

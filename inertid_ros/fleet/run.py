@@ -1,4 +1,4 @@
-"""A fleet from its catalogue to its results: bags, robots and models; what has changed is computed again."""
+"""A fleet from its catalogue to its results: bags, robots and models; only changed inputs are computed again."""
 
 import time
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.robot.model import load_model
 
 ShowProgress = Callable[[str, float], None]
-Subject = TypeVar("Subject", FleetBag, str)  # of a job: a bag, or the serial number of a robot
+Subject = TypeVar("Subject", FleetBag, str)  # subject of a job: a bag, or the serial number of a robot
 Result = TypeVar("Result")
 _PROGRESS = {"bags": (0.0, 0.8), "robots": (0.8, 0.9), "models": (0.9, 0.92), "results": (0.92, 1.0)}
 _PAYLOAD = "payload of the catalogue"
@@ -37,7 +37,7 @@ _PAYLOAD = "payload of the catalogue"
 
 @dataclass(frozen=True)
 class BagOutcome:
-    """Result of a bag, empty without one; ``message`` says why it is not used."""
+    """Result of a bag, possibly empty; ``message`` is the reason if the bag is not used."""
 
     bag: FleetBag
     key: str = ""
@@ -51,14 +51,14 @@ class BagOutcome:
 
 
 def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
-    """Used bags by serial number, in the order of the catalogue, which is sorted by it."""
+    """Return the used bags by serial number, in the order of the catalogue, which is sorted by serial number."""
     used = groupby((outcome for outcome in bags if outcome.used), lambda outcome: outcome.bag.serial)
     return {serial: list(outcomes) for serial, outcomes in used}
 
 
 @dataclass(frozen=True)
 class ModelPopulation:
-    """The robots of a model with results, by serial number in order.
+    """The robots of a model with results, sorted by serial number.
 
     ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard
     deviation of base parameters by the data of one robot, median over robots (SI).
@@ -73,9 +73,9 @@ class ModelPopulation:
 
 def model_population(name: str, urdf: str, configuration: Configuration,
         robots: Mapping[str, JobResult]) -> ModelPopulation:
-    """Estimate the distribution of a model's robots, and find outlying ones.
+    """Estimate the distribution of a model's robots, and find outlying robots.
 
-    The bodies of the URDF, that of one of the robots, are the prior of the mean.
+    The bodies of ``urdf``, which belongs to one of the robots, are the prior of the mean.
     """
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
@@ -85,7 +85,7 @@ def model_population(name: str, urdf: str, configuration: Configuration,
     coordinates = model_distribution.BaseCoordinates.from_model(model, information[0])
     deviations = [np.array(robots[serial].summary["deviation"]) for serial in serials]
     likelihoods = coordinates.likelihoods(information, deviations)
-    # Shapes of links by the data of all robots: those of a URDF may be far off.
+    # Shapes of links by the data of all robots: the shapes of a URDF may be far off.
     pooled = identify(model, merged(information), configuration.identify)
     changes = model_distribution.changes_of(model.layout, pooled.parameters)
     distribution, outliers = model_distribution.outlying_robots(coordinates, likelihoods, changes)
@@ -113,12 +113,12 @@ class FleetOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether something could not be read or written."""
+        """True if an input could not be read or a result not written."""
         return any(problem.input for problem in self.problems)
 
     @property
     def rejected(self) -> bool:
-        """Whether a bag or a robot must not be used."""
+        """True if a bag or a robot must not be used."""
         verdicts = [bag.summary.get("verdict") for bag in self.bags]
         verdicts += [estimate["verdict"] for estimate in self.estimates.values()]
         return Verdict.REJECT.value in verdicts
@@ -126,10 +126,10 @@ class FleetOutcome:
 
 def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Path, cluster: Cluster,
         progress: ShowProgress = lambda stage, fraction: None) -> FleetOutcome:
-    """Process a fleet; results of an earlier run are reused if nothing that they depend on has changed.
+    """Process a fleet; results of an earlier run are reused if their inputs are unchanged.
 
-    The configuration is one of :func:`.fleet_configuration`; the folder holds the results that the next run reuses.
-    Raises OutputError: it cannot be written, or holds something else.
+    The configuration comes from :func:`.fleet_configuration`; the folder holds the results that the next run reuses.
+    Raises OutputError: the folder cannot be written, or has other content.
     """
     run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)
     with run.timed("bags"):
@@ -146,7 +146,7 @@ def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Pat
 
 
 class _Run:
-    """Stages of one run; a bag or robot that fails becomes a problem, and the others go on."""
+    """Stages of one run; a bag or robot that fails becomes a problem, and all other bags and robots continue."""
 
     def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path, on: Cluster,
             progress: ShowProgress) -> None:
@@ -164,7 +164,7 @@ class _Run:
         self.seconds[stage] = time.perf_counter() - start
 
     def urdfs(self) -> dict[str, str]:
-        """URDF text of every robot whose URDF is usable and has the kinematics of its model."""
+        """Return the URDF text of every robot whose URDF is usable and has the kinematics of its model."""
         model_hash = cache(lambda text: load_model(text, self.configuration.robot).hash)
         robots = self.catalogue.robots
         texts, hashes, refused = dict[str, str](), dict[str, str](), dict[str, str]()  # by URL
@@ -190,7 +190,7 @@ class _Run:
         return usable
 
     def bags(self, urdfs: Mapping[str, str]) -> tuple[BagOutcome, ...]:
-        """Outcomes of all bags, in the order of the catalogue."""
+        """Return the outcomes of all bags, in the order of the catalogue."""
         outcomes: dict[FleetBag, BagOutcome] = {}
         jobs: dict[FleetBag, tuple[str, str, Configuration, frozenset[str]]] = {}
         states: dict[FleetBag, str] = {}
@@ -230,7 +230,7 @@ class _Run:
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
     def _with_payload(self, bag: FleetBag) -> Configuration:
-        """Options for a bag that may have been recorded with a payload."""
+        """Return the options for a bag, with its payload, if any."""
         if bag.load is None:
             return self.configuration
         robot = self.configuration.robot
@@ -244,7 +244,7 @@ class _Run:
         return BagOutcome(bag, key, summary, computed, message)
 
     def robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, JobResult]:
-        """Joint information and drift of every robot that has a usable bag."""
+        """Return joint information and drift of every robot that has a usable bag."""
         robots: dict[str, JobResult] = {}
         jobs: dict[str, tuple[str, Configuration, list[tuple[FleetBag, JobResult]]]] = {}
         keys: dict[str, str] = {}
@@ -265,7 +265,7 @@ class _Run:
         return robots
 
     def models(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult]) -> dict[str, ModelPopulation]:
-        """Distribution and outlying robots of every model."""
+        """Return distribution and outlying robots of every model."""
         by_model: dict[str, dict[str, JobResult]] = {}
         for serial, result in robots.items():
             by_model.setdefault(self.catalogue.robots[serial].model, {})[serial] = result
@@ -279,7 +279,7 @@ class _Run:
 
     def estimates(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult],
             models: Mapping[str, ModelPopulation]) -> dict[str, dict[str, Any]]:
-        """Parameters of every robot; an outlying one starts from its URDF, not from the distribution."""
+        """Return parameters of every robot; the prior of an outlying robot is its URDF instead of the distribution."""
         jobs = {}
         for population in models.values():
             shared = population.distribution
@@ -291,7 +291,7 @@ class _Run:
 
     def _results(self, stage: str, function: Callable[..., Result],
             jobs: Mapping[Subject, tuple[Any, ...]]) -> Iterator[tuple[Subject, Result | Failed]]:
-        """Results in order of completion; failures become problems."""
+        """Yield results in order of completion; failures become problems."""
         for done, (subject, result) in enumerate(self.cluster.results(function, jobs), 1):
             self._show(stage, done / len(jobs))
             if isinstance(result, Failed):

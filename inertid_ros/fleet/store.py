@@ -1,7 +1,7 @@
-"""Results of bags and robots below the output folder, which the next run takes up if nothing has changed.
+"""Results of bags and robots below the output folder, which the next run reuses if their inputs are unchanged.
 
-Every result appears whole or not at all, by the hash of what it depends on, so that the next run continues one that was
-killed.
+The name of a result is the hash of its inputs, and a result is written completely or not at all: the next run continues
+a killed run.
 """
 
 import json
@@ -22,7 +22,7 @@ _MAX_CANDIDATES = 100  # checksums of files of one name
 
 
 class ResultStore:
-    """Results in one folder, each a folder with ``summary.json`` and, if it has any, ``information.npz``.
+    """Results in one folder, each a folder with ``summary.json`` and an optional ``information.npz``.
 
     ``unwritten`` counts by reason the results that could not be written; they are kept for this run.
     """
@@ -33,7 +33,7 @@ class ResultStore:
         self._information: dict[str, bytes] = {}
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """Summary of a result; None if it is missing or damaged."""
+        """Return the summary of a result; None if it is missing or damaged."""
         try:
             summary = read_json((self._path(key) / _SUMMARY).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, FormatError, ValueError):
@@ -41,16 +41,16 @@ class ResultStore:
         return summary if isinstance(summary, dict) else None
 
     def information(self, key: str) -> bytes:
-        """Content of the information file of a result; empty without one."""
+        """Return the content of a result's information file; empty if the file does not exist."""
         file = self._path(key) / _INFORMATION
         return self._information.get(key) or (file.read_bytes() if file.exists() else b"")
 
     def write(self, key: str, result: JobResult) -> None:
-        """Write a result, or keep it for this run if that fails."""
+        """Write a result; after an error, keep it for this run."""
         try:
             if result.information:
                 write_file(self._path(key) / _INFORMATION, result.information, force=True)
-            # Last, as a result counts once it has a summary.
+            # The summary comes last, as it marks a result as complete.
             text = json.dumps(result.summary, allow_nan=False) + "\n"
             write_file(self._path(key) / _SUMMARY, text.encode(), force=True)
         except OutputError as error:
@@ -63,8 +63,8 @@ class ResultStore:
 
     @property
     def problems(self) -> list[FleetProblem]:
-        """One for every reason."""
-        return [FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
+        """One problem for every reason."""
+        return [FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); free space and run again")
             for reason, count in self.unwritten.items()]
 
     def _path(self, key: str) -> Path:
@@ -72,9 +72,9 @@ class ResultStore:
 
 
 class FileStates:
-    """Checksums of files when they were last read, so that unchanged ones are not read again.
+    """Checksums of files at the time of reading, so that unchanged files are not read again.
 
-    They are lines of a file in ``folder``; the last one of a file counts.
+    A file in ``folder`` holds one line per checksum; the last line of each read file counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,23 +86,23 @@ class FileStates:
         except (OSError, UnicodeDecodeError):
             lines = []
         for line in lines:
-            with suppress(FormatError, ValueError, TypeError):  # the last line of a run that was killed
+            with suppress(FormatError, ValueError, TypeError):  # the last line of a killed run
                 url, state, sha256 = read_json(line)
                 self._add(str(url), str(state), str(sha256))
 
     def sha256(self, url: str, state: str) -> str:
-        """Checksum of a file in this state; empty if unknown."""
+        """Return the checksum of a file in this state; empty if unknown."""
         last = self._known.get(url, ("", ""))
         return last[1] if last[0] == state else ""
 
     def candidates(self, url: str) -> tuple[str, ...]:
-        """Checksums that a file in another state may have: its last one or, if it is new, those of its name."""
+        """Return possible checksums of a file in another state: its last checksum, or all checksums of its name."""
         if url in self._known:
             return (self._known[url][1],)
         return tuple(sorted(self._by_name.get(_name(url), ())))[:_MAX_CANDIDATES]
 
     def put(self, url: str, state: str, sha256: str) -> None:
-        """Add the checksum of a file; raise OSError if that cannot be written."""
+        """Add the checksum of a file; raise OSError if it cannot be written."""
         if self._known.get(url) != (state, sha256):
             self._add(url, state, sha256)
             with self._path.open("a", encoding="utf-8") as file:
@@ -118,7 +118,7 @@ def _name(url: str) -> str:
 
 
 def prepared_folder(directory: Path) -> Path:
-    """Create the output folder, unless it holds an earlier run; OutputError if it holds something else."""
+    """Create the output folder, unless it holds an earlier run; raise OutputError if it has other content."""
     states = directory / "bags" / _FILE_STATES
     if directory.is_symlink() or not states.is_file():
         check_directory(directory, "fleet")

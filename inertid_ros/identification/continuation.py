@@ -1,10 +1,10 @@
 """Continuation of an earlier result: its posterior, or its bodies for another robot, as the prior of a fit.
 
-An earlier posterior is the divergence from the prior of its day plus the weighted equations of its recordings. A fit
-with the same prior and these equations as further rows is the joint fit of both days, without the samples of the first.
-Drive terms that change from day to day are marginalised out of the earlier equations. Bodies that may have changed
-since then, as of another robot of the same type or of a hand with a payload, have their earlier estimate as the prior,
-with a prior spread that was given, widened by the uncertainty of the estimate.
+An earlier posterior is the divergence from its prior plus the weighted equations of its recordings. A fit with the same
+prior and these equations as further rows is the joint fit of all recordings, without the earlier samples. Drive terms
+that change from day to day are marginalised out of the earlier equations. For bodies that may have changed, as for
+another robot of the same type or for a hand with a payload, the earlier estimate is the prior. Its spread is the
+configured prior spread, widened by the uncertainty of the earlier estimate.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ from inertid_ros.robot.model import RobotModel
 
 from .map_fit import FitData
 
-ALL_LINKS = "all"  # name that stands for every link that is not named
-UNKNOWN_LOAD_SPREAD = 10.0  # prior spread of a link that may hold anything: a gripper is many times a flange
+ALL_LINKS = "all"  # stands for every link without its own entry
+UNKNOWN_LOAD_SPREAD = 10.0  # prior spread of a link with an unknown load: a gripper is much heavier than a flange
 
 
 @dataclass(frozen=True)
 class EarlierFit:
-    """An earlier result, as far as a later fit continues it.
+    """Parts of an earlier result that a later fit continues.
 
     Attributes
     ----------
     equations : equations of all its recordings, with the weights of its fit
-    prior, parameters : (p,), before and after it
+    prior, parameters : (p,), parameters before and after the earlier fit
     covariance : (p, p), covariance of the parameters, by data and prior together
     """
 
@@ -60,7 +60,8 @@ class Continuation:
     def __post_init__(self) -> None:
         layout, links = self.earlier.layout, self.model.link_names
         if (layout.links, layout.rotors) != (links, self.model.layout.rotors):
-            raise IdentificationError("identify.prior: is of another robot, or has other joints locked; use its own")
+            raise IdentificationError(
+                "identify.prior: is of another robot, or has other locked joints; use a result of this robot")
 
     @cached_property
     def changed(self) -> Mapping[int, float]:
@@ -70,25 +71,23 @@ class Continuation:
 
     @property
     def prior_model(self) -> RobotModel:
-        """Robot with the prior of the earlier result; links that may have changed have its estimate."""
+        """Robot with the prior of the earlier result, or with its estimate for links that may have changed."""
         layout, changed = self.earlier.layout, list(self.changed)
         bodies = layout.bodies(self.earlier.prior).copy()
         bodies[changed] = layout.bodies(self.earlier.parameters)[changed]
         return self.model.with_prior_bodies(bodies)
 
     def of(self, data: FitData) -> FitData:
-        """Data of a fit with everything that the earlier result adds; its equations are those of
-        :attr:`prior_model`.
-        """
+        """Add the earlier result to the data of a fit, whose equations are the equations of :attr:`prior_model`."""
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
-                "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"
-                " with the options of that result, or identify it again")
+                "identify.prior: its equations differ from this fit (kinematics, gravity or type of equations); use the"
+                " options of the earlier result, or run its identification again")
         information = replace(data.information, earlier=self._equations(data.equations))
         return replace(data, information=information, prior_spreads=self._prior_spreads())
 
     def _equations(self, equations: Equations) -> EarlierEquations:
-        """Earlier equations in the columns of these, with everything that may have changed marginalised out."""
+        """Convert earlier equations to the columns of ``equations``; marginalise out all possible changes."""
         earlier, layout = self.earlier.layout, equations.model.layout
         place = {name: column for column, name in enumerate(layout.names)}
         columns = np.array([place.get(name, -1) for name in earlier.names])
@@ -100,7 +99,7 @@ class Continuation:
         rows = self.earlier.equations
         root = priors.prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
         for span in map(earlier.body, self.changed):
-            # Its earlier prior is a part of what the earlier recordings say of all others.
+            # The earlier prior of the body is a part of the earlier information about all other parameters.
             R = np.zeros((BODY_PARAMETERS, earlier.size))
             R[:, span] = np.linalg.inv(root[span, span])
             rows = rows + EarlierEquations(R, R @ self.earlier.prior)
@@ -115,7 +114,7 @@ class Continuation:
             span = self.earlier.layout.body(link)
             inverse = np.linalg.inv(coordinates.matrix[span, span])
             covariance = inverse @ self.earlier.covariance[span, span] @ inverse.T
-            # variance of the geodesic distance per direction, as that of the prior spread is
+            # variance of the geodesic distance per direction, like the squared prior spread
             spreads[link] = np.hypot(given, np.sqrt(np.trace(priors.PULLBACK @ covariance) / BODY_PARAMETERS))
         return spreads
 
@@ -128,12 +127,12 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """Prior spreads ``(nb,)`` of links and rotors from names of links; NaN without an entry for the link or all."""
+    """Prior spreads ``(nb,)`` of links and rotors by names of links; NaN without an entry for the link or for all."""
     unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
         links = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}")
+            f"identify.spread: '{unknown[0]}' is no link of this robot; choose from {links}, and {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
         spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))

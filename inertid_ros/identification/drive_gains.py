@@ -1,11 +1,11 @@
 """Gains of drives from recordings with and without known loads ([Gautier2014]_).
 
-A drive reports its torque up to a factor, gear ratio times torque constant, that is known to some per cent or not at
-all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
-With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
-the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` is unbiased,
-unlike a regression on measured efforts. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R factors
-of the recordings of each load.
+A drive reports its torque up to a factor, gear ratio times torque constant, which is known to some per cent or unknown.
+Without a known load, gains and parameters are determined up to a common factor; a known load fixes this factor. The
+model is ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, with the load's parameters ``x_load`` in the
+columns of the link that holds it. Only the efforts ``e`` are noisy, so the estimate of ``g_j`` is unbiased, unlike a
+regression on measured efforts. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R factors of the
+recordings of each load.
 """
 
 from collections.abc import Sequence
@@ -31,19 +31,19 @@ from inertid_ros.identification.solvers.coordinates import (
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
 
-_IDENTIFIED_GAIN_SHARE = 0.9  # of the prior variance of a gain that loads must take away
-_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # of each recording; in all, for the jackknife
+_IDENTIFIED_GAIN_SHARE = 0.9  # share of a gain's prior variance that loads must remove
+_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # jackknife blocks per recording, and in total
 # Standard deviation of the logarithms of gains relative to one another, as data sheets and drivers give them. Gains
-# that no load shows stay near them, but for the common factor, which is free: efforts may be in ampere or per mille.
+# that loads do not determine stay near these. The common factor is free: efforts may be in ampere or per mille.
 TYPICAL_GAIN_ERROR = 0.3
-_UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of its logarithm: three orders of magnitude
-# Times the typical deviation of bodies, friction and rotors: no prior of them may set the scale.
+_UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of the common factor's logarithm: three orders of magnitude
+# Multiple of the typical deviation of bodies, friction and rotors, so that their priors do not set the scale.
 _FLAT_PRIOR_FACTOR = 1e3
 _MAX_GAIN_STEPS, _GAIN_TOLERANCE = 100, 1e-6
-_MAX_LOG_GAIN_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
-_MIN_JACKKNIFE_BLOCKS = 5  # for the jackknife
+_MAX_LOG_GAIN_STEP = 0.7  # step of a gain's logarithm: at most half or double the gain
+_MIN_JACKKNIFE_BLOCKS = 5
 _FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # a centre of mass farther away than both was declared wrongly
-_LOAD_SIZE_M = 1.0  # m; standard deviation of a centre of mass of which nothing is known, and radius of gyration
+_LOAD_SIZE_M = 1.0  # m; standard deviation of an unknown centre of mass, and radius of gyration
 _CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
 _UNKNOWNS_PER_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
 
@@ -56,7 +56,7 @@ class DriveGains:
     ----------
     values : (n,), gains, on top of ``robot.effort_scale``
     covariance : (n, n), covariance of their logarithms
-    identified : whether the loads determine a gain; else it is near the common factor of all
+    identified : whether the loads determine a gain; otherwise it stays near the common factor of all gains
     findings : ``load_elsewhere`` if a load does not act as declared
     """
 
@@ -90,22 +90,22 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     Parameters
     ----------
     equations : equations of joint torques on a fixed base
-    recordings : recordings less the torque of their loads
+    recordings : recordings with the torque of their loads subtracted
     loads : sequence of ndarray, shape (nb, 10)
         Load of each recording.
 
     Raises
     ------
     IdentificationError
-        All recordings have equal loads, or the equations are others.
+        All recordings have equal loads, or the equations are not of joint torques on a fixed base.
     """
     model = equations.model
     if equations.equation_type != "force" or model.free or model.contacts:
         raise IdentificationError(
-            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off")
+            "identify.drive_gains: works only for joint torques on a fixed base without contacts; turn it off")
     if len({load.tobytes() for load in loads}) < 2:
         raise IdentificationError(
-            "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
+            "identify.drive_gains: all recordings have equal loads or are unloaded, so gains are determined up to a"
             " common factor; add a recording with a known load (robot.loads)")
     reported = _with_loads(equations, recordings, loads)
     padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
@@ -114,7 +114,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         for samples, load in zip(reported, padded, strict=True)
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
         if block.mask.any()]
-    # Gains by least squares, their covariance by independent noise, widened to the scatter of the jackknife.
+    # Gains by least squares, and their covariance under independent noise, widened to the scatter of the jackknife.
     fit = GainFit.from_blocks(equations, blocks)
     residuals = [
         samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
@@ -129,7 +129,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
-    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
+    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads subtracted."""
     products = np.zeros((equations.count, equations.model.layout.size))
     for joint, channel in enumerate(compress(equations, _with_loads(equations, recordings, loads)).channels):
         products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
@@ -137,19 +137,19 @@ def effort_products(equations: Equations, recordings: Sequence[Samples], loads: 
 
 
 def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> list[Samples]:
-    """Recordings with the torque of their loads, which had been taken off."""
+    """Add the torque of the loads back to the recordings."""
     pairs = zip(recordings, loads, strict=True)
     return [replace(samples, tau=samples.tau + load_torque(equations.model, load, samples)) for samples, load in pairs]
 
 
 @dataclass(frozen=True)
 class GainFit:
-    """Least squares of the reported efforts by parameters and gains at once ([Gautier2014]_).
+    """Least-squares fit of parameters and gains at once to the reported efforts ([Gautier2014]_).
 
     Attributes
     ----------
     blocks : parameters ``(p,)`` of each load, and the information of its samples with efforts as reported
-    root : (p, p), root of the covariance of the parameters, nearly flat
+    root : (p, p), square root of the nearly flat prior covariance of the parameters
     inverse : (n,), 1 / g
     """
 
@@ -161,7 +161,7 @@ class GainFit:
 
     @classmethod
     def from_blocks(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
-        """Fit blocks of samples, each with its load ``(p,)``, starting at the gains as given."""
+        """Fit blocks of samples, each with its load ``(p,)``, starting at gains of one."""
         model = equations.model
         coordinates = prior_coordinates(model, merged(information for _, information in blocks))
         root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
@@ -186,9 +186,9 @@ class GainFit:
     def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
         """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
 
-        It counts errors of the model that residuals as independent noise would hide. Blocks are few, and some carry
-        more information than others: the deviation is that of a normal distribution whose interval of 95 % is as wide
-        as that of Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
+        It includes errors of the model, which the assumption of independent noise hides. Blocks are few and carry
+        unequal information, so the deviation is increased: the 95 % interval of a normal distribution becomes as wide
+        as the interval of Student's t with the degrees of freedom of the blocks' scatter ([Cameron2015]_ sec. VI).
         """
         count = len(blocks)
         if count < _MIN_JACKKNIFE_BLOCKS:
@@ -202,13 +202,13 @@ class GainFit:
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def weights(self, fraction: Array | float) -> Array:
-        """Residual weights ``(n,)``, by the independent share ``(n,)`` of samples."""
+        """Residual weights ``(n,)`` for a given independent share ``(n,)`` of samples."""
         squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
         counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(fraction) / np.maximum(np.sqrt(squares / counts), 1e-9))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
+        """Jacobian with respect to parameters (in units of the root) and ``-log g``, and residuals, with the prior."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
         for block in self.blocks:
@@ -237,7 +237,7 @@ class GainFit:
         return pairs
 
     def log_covariance(self, fraction: Array) -> Array:
-        """``(n, n)`` covariance of the logarithms of the gains, by the independent share ``(n,)`` of samples."""
+        """``(n, n)`` covariance of the logarithms of the gains for a given independent share ``(n,)`` of samples."""
         J, _ = self.system(self.weights(fraction))
         size = len(self.root)
         return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
@@ -252,17 +252,17 @@ def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[tuple[Array, I
 
 
 def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
-    """Findings on loads, each on one body, that do not act where they were declared.
+    """Report loads on a single body that do not act at their declared position.
 
-    The mass of a load sets the scale of all gains; if its centre of mass was declared wrongly, gains are wrong with it,
-    and no interval shows it. So first moments and inertia of the loads are estimated with the gains once more, by their
-    mass alone, and compared with the declaration.
+    The mass of a load sets the scale of all gains. A wrongly declared centre of mass makes the gains wrong, too, and
+    their intervals do not include this error. So the first moments and inertia of the loads are estimated again
+    together with the gains, with only the masses given, and compared with the declaration.
 
     Parameters
     ----------
     fit : fit with the loads as declared
     fraction : (n,), independent share of the samples
-    wider : factor of the deviations over those by residuals as independent noise
+    wider : ratio of the deviations to the deviations under independent noise
     """
     declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
     if not declared:
@@ -279,7 +279,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
         try:
             freed = replace(fit, blocks=blocks).converged()
         except IdentificationError:
-            return ()  # by their masses alone the loads determine no gains, and nothing of their places
+            return ()  # masses alone do not determine the gains here, so positions of the loads stay unknown
         change, covariance = _centre_step(freed, fraction, moved, starts)
         moved = [load.copy() for load in moved]
         for load, start, correction in zip(moved, starts, change, strict=True):
@@ -298,8 +298,8 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
         link = fit.equations.model.link_names[start // BODY_PARAMETERS]
         place = ", ".join(f"{value:.3g}" for value in centre)
         evidence = (
-            f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
-            f" declared, at ({place}) m in {link}")
+            f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m away from the declared"
+            f" position, at ({place}) m in {link}")
         findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, link))
     return tuple(findings)
 
@@ -329,5 +329,5 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], starts: 
 
 
 def _starts(load: Array) -> list[int]:
-    """First column, that of the mass, of every body with load."""
+    """Column of the mass of every body with a load."""
     return [BODY_PARAMETERS * int(body) for body in np.unique(np.flatnonzero(load) // BODY_PARAMETERS)]

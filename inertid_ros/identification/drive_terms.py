@@ -1,4 +1,4 @@
-"""Drive terms that data show, transition speeds of friction, and Stribeck speeds."""
+"""Significance of drive terms, transition speeds of friction, and Stribeck speeds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ from inertid_ros.identification.solvers.coordinates import prior_coordinates, pr
 from inertid_ros.regressors.equations import Equations, equations_of
 
 _FALSE_POSITIVE_RATE = 1e-2  # of joints, or robots, without the term
-# Weight of the prior on drives: none, but for joints without samples. A prior on the rest of friction would have
-# Stribeck friction explain what it keeps from Coulomb and viscous friction.
+# Weight of the prior on drives: negligible, only for joints without samples. With a prior on Coulomb and viscous
+# friction, Stribeck friction would explain the part that the prior suppresses.
 _VAGUE_PRIOR_WEIGHT = 1e-3
-_MIN_TRANSITION_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
+_MIN_TRANSITION_SPEED = 1e-3  # rad/s or m/s; slower motion is as good as rest
 # tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
 _TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
 MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
@@ -28,19 +28,19 @@ _SPEED_CANDIDATES, _MAX_SPEED_SWEEPS = 14, 3
 _LOG_SPEED_STEP = 0.02  # of the logarithm of a speed, for derivatives
 _MAX_SPEED_STEPS, _LOG_SPEED_TOLERANCE = 12, 0.01  # of the logarithm of a speed
 _MAX_LOG_SPEED_STEP = np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) / (_SPEED_CANDIDATES - 1)  # to the next candidate
-_MIN_TRANSITION_SPEEDS = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
-# Precision of a logarithm that may be anywhere within the range.
+_MIN_TRANSITION_SPEEDS = 3.0  # in transition speeds: the transition hides Stribeck friction of a lower speed
+# Precision of a logarithm that is uniform over the range.
 _LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2
 
 
 @dataclass(frozen=True)
 class DriveTermFit:
-    """Linear fit of everything, with the information of the data alone about one drive term.
+    """Linear fit of all parameters, with the data's information about one drive term.
 
     Attributes
     ----------
     factor, side : ndarray, shape (n, n) and (n,)
-        Whitened equations ``factor y = side`` of the parameters of the term, all others solved for.
+        Whitened equations ``factor y = side`` of the parameters of the term; all other parameters are eliminated.
     """
 
     parameters: Array
@@ -49,23 +49,23 @@ class DriveTermFit:
 
     @property
     def significance(self) -> Array:
-        """``(n,)`` parameters over their standard deviations; the square is the misfit that one explains."""
+        """``(n,)`` parameters over their standard deviations; the square is the misfit that a parameter explains."""
         inverse = solve_triangular(self.factor, np.eye(len(self.side)))
         return np.asarray(inverse @ self.side / np.linalg.norm(inverse, axis=1), dtype=float)
 
     @property
     def explained(self) -> float:
-        """Misfit in variances that the term of all joints together explains, with no parameter below zero."""
+        """Misfit in variances that the term of all joints together explains, with parameters not below zero."""
         _, left = scipy.optimize.nnls(self.factor, self.side)
         return float(self.side @ self.side - left**2)
 
 
 @dataclass(frozen=True)
 class DriveTermTest:
-    """Test whether data show a drive term, with a normal prior of bodies under the pullback metric ([Lee2019]_ eq.
+    """Significance test of a drive term, with a normal prior of bodies under the pullback metric ([Lee2019]_ eq.
     4.3.37).
 
-    Only independent samples count. One-sided, since the parameters cannot be negative.
+    Only independent samples count. The test is one-sided, since the parameters cannot be negative.
 
     Attributes
     ----------
@@ -92,15 +92,15 @@ class DriveTermTest:
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
-        """Whether noise alone would hardly make the best of ``tried`` parameters as significant, ``(n,)``."""
+        """Mask ``(n,)`` of joints whose best of ``tried`` parameters is improbably significant for noise alone."""
         chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
         return np.asarray(tried * chance < _FALSE_POSITIVE_RATE)
 
     def passed_together(self, fit: DriveTermFit) -> bool:
-        """Whether noise alone would hardly have the term of all joints explain as much.
+        """Check whether the misfit that the term of all joints explains is improbable under noise alone.
 
-        Noise alone pushes about every other parameter to zero: the misfit that ``n`` explain has the
-        chi-bar-squared distribution ([Silvapulle2005]_ ch. 3), here of joints that do not depend on one another.
+        Noise alone pushes about half of the parameters to zero. The misfit that ``n`` parameters explain then has the
+        chi-bar-squared distribution ([Silvapulle2005]_ ch. 3), here for independent joints.
         """
         joints = np.arange(1, len(fit.side) + 1)
         shares = scipy.special.comb(len(fit.side), joints) / 2.0 ** len(fit.side)
@@ -110,8 +110,8 @@ class DriveTermTest:
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
     """Set transition speeds of friction to the noise of velocity.
 
-    Near zero the sign of a measured velocity is uncertain. Its expectation, given the measurement, makes friction
-    parameters right on average; the bare sign would make them too small. Transition speeds of the robot stay.
+    Near zero the sign of a measured velocity is uncertain. The expected sign, given the measurement, makes friction
+    parameters right on average; the bare sign would make them too small. Given transition speeds of the robot stay.
     """
     for samples in recordings:
         equations.check(samples)
@@ -124,7 +124,7 @@ def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) 
 
 
 def has_joints(equations: Equations) -> bool:
-    """Whether there are equations of the torque of joints, which contain their friction."""
+    """Check whether there are joint-torque equations, which contain friction."""
     return len(range(equations.count)[equations.joint_channels]) > 0
 
 
@@ -156,7 +156,7 @@ def _with_stribeck_of(
 
 def stribeck_where_significant(
         equations: Equations, information: Information, test: DriveTermTest) -> tuple[Equations, Information]:
-    """Keep Stribeck friction, at the robot's speeds, of joints that show it."""
+    """Keep Stribeck friction, at the robot's speeds, only for joints with a significant effect."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
         present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
@@ -187,7 +187,7 @@ class _SpeedGrid:
         return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:
-        """Half the weighted squared errors ``(k, n)`` of every joint at every point, under equal parameters."""
+        """Half the weighted squared errors ``(k, n)`` of every joint at every point, for equal parameters."""
         joints = self.equations.joint_channels
         squares = [
             [channel.squared_error(parameters) for channel in information.channels[joints]]
@@ -198,23 +198,23 @@ class _SpeedGrid:
 def fitted_stribeck(
     equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
 ) -> tuple[Equations, Information, Array]:
-    """Fit the Stribeck speed of every joint, and keep Stribeck friction of joints where it is significant.
+    """Fit the Stribeck speed of every joint, and keep Stribeck friction only if it is significant.
 
-    Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on its own speed alone:
-    compressed once at speeds that all joints share, they give every combination of speeds.
+    Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on its own speed alone.
+    So equations compressed once, at speeds that all joints share, give every combination of speeds.
 
     Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, outside the transition at zero. If the
-    best is the first or the last, or if Coulomb friction would be negative, the effect is stiction or nonlinear viscous
-    friction. Newton steps lead from the best candidates to the optimum of all speeds together. A joint without Stribeck
-    friction keeps its speed. Equations of an earlier result, at another speed, carry no information about Stribeck
-    friction.
+    best candidate is the first or the last, or if Coulomb friction would be negative, the effect is stiction or
+    nonlinear viscous friction. Newton steps lead from the best candidates to the optimum of all speeds together. A
+    joint without Stribeck friction keeps its speed. Equations of an earlier result, at another speed, carry no
+    information about Stribeck friction.
 
     Returns
     -------
     equations, information : Equations and Information
-        With Stribeck friction only of joints that show it.
+        Equations and information with Stribeck friction only for joints with a significant effect.
     covariance : ndarray, shape (p, p)
-        Covariance of the parameters by the uncertainty of the speeds.
+        Covariance of the parameters due to the uncertainty of the speeds.
     """
     layout, kind = equations.model.layout, equations.equation_type
 
@@ -245,12 +245,12 @@ def fitted_stribeck(
 
 
 def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Best candidate ``(n,)`` of every joint, given those of the others; ``hidden`` ``(n, k)`` are excluded."""
+    """Best candidate ``(n,)`` of every joint, given all other joints' speeds; ``hidden`` ``(n, k)`` are excluded."""
     layout = grid.equations.model.layout
     joints, count = len(layout.joints), len(grid.informations)
 
     def explained(points: NDArray[np.intp]) -> Array:
-        """``(n,)`` misfit that Stribeck friction of every joint explains; zero where Coulomb friction is below zero."""
+        """``(n,)`` misfit that Stribeck friction of a joint explains; zero if its Coulomb friction is below zero."""
         fit = grid.fit(points)
         dry = fit.parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(joints)
         return np.where(dry >= 0, np.maximum(fit.significance, 0.0) ** 2, 0.0)
@@ -270,11 +270,11 @@ def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array, Array, Array, _SpeedGrid]:
-    """Speeds ``(n,)`` of the least misfit, slopes ``(p, n)`` of the parameters by their logarithms, covariance ``(n,
-    n)`` of these, and the grid around them.
+    """Speeds ``(n,)`` of the least misfit, slopes ``(p, n)`` of the parameters by log speeds, covariance ``(n, n)`` of
+    log speeds, and the grid around the speeds.
 
-    The misfit of the best parameters has the slope that it has at constant parameters; so its slope is that of each
-    joint's own equations, and its curvature follows from the change of the best parameters with every speed.
+    At the best parameters, the misfit has the slope of the misfit at constant parameters. So its slope follows from
+    each joint's own equations, and its curvature from the change of the best parameters with every speed.
     """
     joints, step = len(speeds), _LOG_SPEED_STEP
     middle, low, high = np.ones(joints, dtype=int), 0, 2

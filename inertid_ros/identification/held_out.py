@@ -1,7 +1,7 @@
-"""Validation without new motion: on blocks of the data fitted, and of held-out data that repeat fitted motion.
+"""Validation without new motion: on blocks of the fitted data, and on held-out data that repeat fitted motion.
 
-Information is additive: the rest of the data is the whole without a block, so that every block costs one solve more
-and no pass over the samples.
+Information is additive: the data without a block are the sum of all other blocks, so a block costs one more solve but
+not another pass over the samples.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from .least_squares import least_squares
 from .map_fit import FitData, MapFit
 
 HELD_OUT_BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
-_MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block per period of the cutoff that it loses on either side
+_MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block without the periods of the cutoff at its ends
 
 
 @one_thread()
@@ -35,7 +35,7 @@ def validate_on_blocks(
 ) -> Validation | None:
     """Errors on contiguous blocks, each predicted by a fit to all other blocks; None if there is too little data.
 
-    Between a block and the data fitted lies a period of the filter's cutoff, within which samples share their noise.
+    A gap of one period of the filter's cutoff separates a block from the fitted data: samples within it share noise.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def validate_on_blocks(
 def refitted(
         estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
         constraints: Constraints) -> Array:
-    """Fit parameters ``(p,)`` to a part of the data, with the weights of data and prior of the whole.
+    """Fit parameters ``(p,)`` to a part of the data, with the data and prior weights of the whole fit.
 
     Parameters
     ----------
-    recordings, information : the part; classical estimators use every sample
+    recordings, information : part of the data; classical estimators use its recordings
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
@@ -81,7 +81,7 @@ def refitted(
 
 
 def _without_ends(block: Samples) -> Samples:
-    """Drop the samples of a block that share noise with its neighbours."""
+    """Drop the samples of a block that share noise with neighbouring blocks."""
     gap = 1 / block.cutoff_hz if block.cutoff_hz else 0.0
     inside = (block.time >= block.time[0] + gap) & (block.time <= block.time[-1] - gap)
     rows = np.flatnonzero(inside)
@@ -92,10 +92,10 @@ def _without_ends(block: Samples) -> Samples:
 def check_new_motion(
         estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples], options: IdentifyOptions,
         constraints: Constraints) -> tuple[Finding, ...]:
-    """Findings on held-out recordings that repeat the motion of fitted ones.
+    """Findings on held-out recordings that repeat the motion of fitted recordings.
 
-    Such a recording still tests generalisation if others of another motion were fitted, too: a fit to those alone,
-    which has not seen the motion, must predict it.
+    A recording of this kind still tests generalisation if recordings of another motion were fitted, too: a fit to
+    these recordings alone must predict it.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def check_new_motion(
         others = [recording for index, recording in enumerate(recordings) if index not in repeated.by]
         error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
         evidence = (
-            f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
-            f" {100 * repeated.difference:.2g} % apart")
+            f"{100 * repeated.share:.0f} % of the motion repeats fitted motion of {names}; after a shift in time they"
+            f" differ by {100 * repeated.difference:.2g} %")
         if error is not None:
             evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
         severity = Severity.CARE if error is None else Severity.NOTICE
@@ -122,7 +122,7 @@ def check_new_motion(
 def _error_of_fit_to(
     others: Sequence[Samples], estimate: Estimate, samples: Samples, options: IdentifyOptions, constraints: Constraints
 ) -> float | None:
-    """Relative torque error on some samples of a fit to other recordings alone; None if its checks fail."""
+    """Relative torque error of a fit to other recordings on some samples; None if its checks fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
     calibrated, prior = (torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))

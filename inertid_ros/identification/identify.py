@@ -21,18 +21,18 @@ from .drive_terms import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
 from .term_choice import choose_terms
 
-_LOAD_ITERATIONS = 2  # the load differs little between bodies of the prior and found ones, and hardly after that
+_LOAD_ITERATIONS = 2  # the load differs little between prior and estimated bodies, and hardly after that
 
 
 @dataclass(frozen=True)
 class IdentificationProgress:
-    """How far an identification has come."""
+    """Progress of an identification."""
 
     stage: str
     fraction: float
 
     def within(self, begin: float, end: float) -> "IdentificationProgress":
-        """Return the same as part of a longer task, which it fills from fraction ``begin`` to ``end``."""
+        """Return the progress of a longer task, of which this task fills the fractions ``begin`` to ``end``."""
         return replace(self, fraction=begin + (end - begin) * self.fraction)
 
 
@@ -42,36 +42,36 @@ def identify(
     constraints: Constraints | None = None, progress: Callable[[IdentificationProgress], None] = lambda report: None,
     earlier: EarlierFit | None = None, further: Iterable[Samples] = (),
 ) -> Estimate:
-    """Physically consistent parameters by weighted least squares with a geometric prior.
+    """Identify physically consistent parameters by weighted least squares with a geometric prior.
 
     The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. Equations of a channel are
-    weighted by its residual's standard deviation, iterated, and by the number of independent samples of its correlated
-    residual, so that neither a noisy channel nor a high sampling rate dominates. Other estimators than the default are
-    those of :func:`.least_squares`, whose estimate is a :class:`.LeastSquaresEstimate`.
+    weighted by its residual's standard deviation, which is iterated, and by the number of independent samples of its
+    correlated residual. So neither a noisy channel nor a high sampling rate dominates. Options with a classical
+    estimator call :func:`.least_squares` and return a :class:`.LeastSquaresEstimate`.
 
     Parameters
     ----------
-    source : equations, or a robot, which stands for its equations of the type that the options name
+    source : equations, or a robot for its equations of the configured type
     data : sequence of Samples or Information
-        Prepared samples, any number of recordings; or their information, where memory must not grow with them.
-        Information shows neither outliers nor the correlation of residuals: all equations count as independent.
-    constraints : beyond physical consistency
+        Prepared samples of any number of recordings, or their information if memory must not grow with them.
+        Information contains neither outliers nor the correlation of residuals: all equations count as independent.
+    constraints : constraints beyond physical consistency
     further : iterable of Samples
-        More samples of the same robot, filtered alike, for which there is no room in memory: one is taken at a time.
-        All count for parameters and their covariance; delay, outliers, noise and the choice of terms are those of
-        ``data``. Options that need every sample, see :func:`takes_further`, take none.
+        More samples of the same robot, filtered in the same way, that do not fit into memory. They are read one at a
+        time. All count for parameters and covariance; delay, limits of outliers, noise and the choice of terms come
+        from ``data``. Options that need every sample do not accept them, see :func:`takes_further`.
 
     Raises
     ------
     IdentificationError
-        No usable samples, no torque, contradicting constraints, no optimum, or options that need every sample where
-        only information is given.
+        No usable samples, no torque, contradicting constraints, no optimum, or only information for options that need
+        every sample.
     """
     options, constraints = options or IdentifyOptions(), constraints or Constraints()
     progress(IdentificationProgress("compressing", 0.0))
     equations = equations_of(source, options.equations)
     if further and not takes_further(equations, options):
-        raise IdentificationError("identify: these options need every sample; give all as data, none as further ones")
+        raise IdentificationError("identify: these options need every sample; give all samples as data, not as further")
     continuation = None if earlier is None else Continuation(earlier, equations.model, options)
     if continuation is not None:
         equations = equations_of(continuation.prior_model, equations.equation_type)
@@ -97,10 +97,10 @@ def identify(
 
 
 def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> bool:
-    """Whether samples can be taken one at a time, and only their information kept.
+    """Check whether samples can be read one at a time, keeping only their information.
 
-    Classical estimators weigh samples one by one, a fitted speed of Stribeck friction and friction under load make new
-    equations of every sample, and noise of the regressor is weighed against that of all.
+    Other options need every sample: classical estimators weigh single samples, fitted Stribeck speeds and friction
+    under load change the equations of every sample, and noise of the regressor is weighed over all samples.
     """
     equations = equations_of(source, options.equations)
     return (
@@ -119,8 +119,8 @@ def _fitted(
     fit = MapFit.of(data, options, constraints).reweighted()
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
-        # Outliers by the residuals, then how many samples are independent. A fit that outliers spoilt does not show
-        # that: it begins again without them.
+        # Remove outliers by the residuals, then count independent samples. Outliers would distort this count, so the
+        # fit begins again without them.
         fit = fit.without_outliers()
         if fit.outliers is not None and fit.outliers.any():
             fit = fit.with_all_independent().reweighted().without_outliers()
@@ -128,7 +128,7 @@ def _fitted(
         if data.further:
             progress(IdentificationProgress("compressing", 0.6))
             fit = fit.with_further().reweighted()
-        # Friction and rotor inertia that the data show.
+        # Friction and rotor inertia that are significant in the data.
         fit = fit.with_chosen_terms()
         # All independent samples count, under the prior spread found so far.
         fit = fit.undiscounted()
@@ -136,7 +136,7 @@ def _fitted(
 
 
 def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
-    """The same data with equations whose loads are those of the bodies of an estimate."""
+    """Data with equations whose loads follow from the bodies of an estimate."""
     model = replace(data.equations.model, fitted_bodies=estimate.bodies)
     equations = equations_of(model, data.equations.equation_type)
     information = replace(compress(equations, data.recordings), earlier=data.information.earlier)
@@ -146,7 +146,7 @@ def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
 def _prepared_data(
     equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions
 ) -> tuple[FitData, tuple[TermChoice, ...]]:
-    """Checked data, with delay removed if the options ask for it, and user terms chosen."""
+    """Check data, remove the delay if configured, and choose user terms."""
     if not isinstance(data, Information):
         equations = with_transition_speeds(equations, data)
     elif options.fit_stribeck_speed:

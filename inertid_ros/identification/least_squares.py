@@ -1,8 +1,8 @@
 """Classical estimators: ordinary, weighted, truncated, reduced and robust least squares.
 
-All are one linear estimator on compressed information, which fits the directions of a :class:`.ParameterSpectrum` that
-the data determines well enough and keeps the prior along all others. None of them ensures physical consistency:
-:attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates.
+All methods are one linear estimator on compressed information. It fits the directions of a :class:`.ParameterSpectrum`
+that the data determine well enough, and keeps the prior along all other directions. Estimates may be physically
+inconsistent: :attr:`LeastSquaresEstimate.consistent` reports it, and validation rejects inconsistent estimates.
 """
 
 import logging
@@ -31,29 +31,29 @@ from inertid_ros.robot.model import RobotModel
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
 _log = logging.getLogger(__name__)
-_VARIANCE_LIMIT = 0.01  # largest variance of a direction that rank variance fits; the prior's is of the order of 0.1
-_CROSS_VALIDATION_SETS = 5  # that a single recording is split into, for rank held_out
+_VARIANCE_LIMIT = 0.01  # largest variance of a direction fitted by rank variance; the prior's variance is about 0.1
+_CROSS_VALIDATION_SETS = 5  # pieces of a single recording, for rank held_out
 HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
 _SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
-_UNCHECKED_DECREASE = 1e-9  # of the objective: below it rounding would conceal whether a step goes down
-_CLIPPED_CURVATURE_SHARE = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
+_UNCHECKED_DECREASE = 1e-9  # of the objective: rounding hides a smaller decrease
+_CLIPPED_CURVATURE_SHARE = 0.02  # share of the clipped equations' curvature, for directions that only they excite
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresEstimate(Estimate):
-    """Estimate of a classical method, which need not be physically consistent.
+    """Estimate of a classical method, which may be physically inconsistent.
 
-    ``covariance`` is the mean squared error: noise along what is fitted, and the variance of the prior along the rest.
+    ``covariance`` is the mean squared error: noise along fitted directions, and prior variance along other directions.
 
     Attributes
     ----------
-    spectrum : all directions that motion shows, best determined first
+    spectrum : all directions that motion excites, best determined first
     variances : ndarray, shape (r,)
-        Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are
+        Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); the variance of the prior is
         ``prior_spread**2`` under the metric.
-    scores : (r + 1,), criterion per rank from zero if one chose the rank, else empty
+    scores : (r + 1,), score of every rank from zero if a score chose the rank, else empty
     """
 
     rank: int
@@ -68,14 +68,14 @@ def least_squares(
         equations: RobotModel | Equations,
         data: Sequence[Samples] | Information,
         options: LeastSquaresOptions | None = None) -> LeastSquaresEstimate:
-    """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
+    """Fit parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
     Parameters
     ----------
-    equations : a robot stands for its equations of force
+    equations : equations, or a robot for its force equations
     data : sequence of Samples or Information
-        Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
-        without which all samples count as independent.
+        Recordings, or their information. The robust loss and the correlation of residuals need recordings; without
+        this correlation all samples count as independent.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
-    """Rank, and the score of every rank ``(r + 1,)`` from zero if a score chose it, else none ``(0,)``."""
+    """Rank, and the score of every rank ``(r + 1,)`` from zero if a score chose the rank, else empty ``(0,)``."""
     rule = linear_problem.options.rank
     if rule == "full":
         return fit.spectrum.count, np.zeros(0)
@@ -131,7 +131,7 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
         rank = int(np.searchsorted(fit.variances, _VARIANCE_LIMIT, side="right"))
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
-                "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
+                "least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"
                 " (reduced identification)",
                 rank,
                 fit.spectrum.count)
@@ -146,16 +146,16 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
 
 
 def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) -> Array:
-    """Generalised cross-validation: squared error per equation that new data of the same motion would show.
+    """Generalised cross-validation: expected squared error per equation on new data of the same motion.
 
     Parameters
     ----------
-    squared_error : weighted, of the fit of full rank
+    squared_error : weighted squared error of the fit of full rank
 
     Returns
     -------
     ndarray, shape (r + 1,)
-        Per rank from zero; infinite if there are no more equations than directions.
+        Score per rank from zero; infinite if there are no more equations than directions.
     """
     dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
     freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)
@@ -174,7 +174,7 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
     """``(r + 1,)`` mean score over cross-validation sets, each held out in turn: the recordings, or contiguous pieces
-    of the only one, since neighbouring samples are alike.
+    of a single recording, since neighbouring samples are alike.
     """
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
@@ -191,7 +191,7 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of recordings under one set of parameters; masked ones do not count."""
+    """Residuals of recordings under one set of parameters; masked samples do not count."""
 
     equations: Equations
     recordings: tuple[Samples, ...]
@@ -208,7 +208,7 @@ class Residuals:
 
     @cached_property
     def sizes(self) -> list[Array]:
-        """``n`` arrays of the absolute residuals that count."""
+        """``n`` arrays of the absolute residuals of unmasked samples."""
         pairs = list(zip(self.recordings, self.values, strict=True))
         joints = range(self.values[0].shape[1])
         return [np.concatenate([np.abs(values[s.mask[:, joint], joint]) for s, values in pairs]) for joint in joints]
@@ -232,7 +232,7 @@ class Residuals:
     def pseudo_values(self, scale: Array) -> Iterator[Samples]:
         """Yield the recordings with pseudo-values for torques.
 
-        The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
+        The clipped residual is divided by the unclipped share, so that its variance is the variance of the estimator.
         """
         limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
         for samples, values in zip(self.recordings, self.values, strict=True):
@@ -250,10 +250,10 @@ class Residuals:
             yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
-        """Independent share ``(n,)`` of the samples, by the correlation of the clipped residual and the band of the
-        low-pass.
+        """Independent share ``(n,)`` of the samples, from the correlation of the clipped residual and the low-pass
+        band.
 
-        One if the residual is below ``least``, and so only rounding.
+        It is one if the residual is below ``least`` and thus only rounding.
         """
         limit = HUBER_TUNING * scale
         clipped = [np.clip(values, -limit, limit) for values in self.values]
@@ -265,11 +265,11 @@ class Residuals:
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
     """Fit of full rank under Huber's loss, which bounds the influence of gross outliers.
 
-    The scale is the median absolute residual. At the minimum the loss has the solution of least squares on
-    pseudo-values, the prediction plus the clipped residual ([Huber1981]_ sec. 7.6-7.8); their information is ordinary
-    information, so that ranks, variances and covariances follow as usual. Newton's method finds the minimum: iterating
-    pseudo-values to their fixed point takes dozens of passes over recordings of real arms, whose residuals are clipped
-    in whole stretches.
+    The scale is the median absolute residual. The minimum equals the solution of least squares on pseudo-values, the
+    prediction plus the clipped residual ([Huber1981]_ sec. 7.6-7.8). Pseudo-values give ordinary information, so ranks,
+    variances and covariances follow as usual. Newton's method finds the minimum. A fixed-point iteration of
+    pseudo-values would take dozens of passes over recordings of real arms, whose residuals are clipped over long
+    stretches.
 
     Raises
     ------
@@ -284,8 +284,8 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     if not linear_problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = linear_problem.weighted(information, fraction, fit.weights)
-    # Scale and weights stay from here on: one convex function. The weights of pseudo-values, whose residuals are
-    # divided by the share not clipped, belong to a loss of that much more weight.
+    # Scale and weights stay fixed from here on, so the loss is one convex function. Pseudo-values divide residuals by
+    # the unclipped share, so the weights of the loss are larger.
     weights = fit.weights
     if linear_problem.options.weighting == "residual":
         weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
@@ -310,7 +310,7 @@ def _settle(linear_problem: LinearProblem, residuals: Residuals, fit: LinearFit)
 
 
 def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Residuals, float, int]:
-    """Residuals at the minimum, bound of objective minus optimum, and passes."""
+    """Residuals at the minimum, bound of objective minus optimum, and number of passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
     residuals = residuals.at(at)
     objective = residuals.objective(scale, weights)
@@ -331,4 +331,4 @@ def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Resid
             if gap <= _UNCHECKED_DECREASE * before or objective <= before - 0.1 * share * gap:
                 break
         at = at + share * (span @ step)
-    raise IdentificationError("least squares: the robust loss finds no minimum; look at the recordings for damage")
+    raise IdentificationError("least squares: the robust loss does not converge; check the recordings for damage")

@@ -17,7 +17,7 @@ from inertid_ros.regressors.equations import Equations
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
 _PERFECT_FIT_SHARE = 1e-9  # of the torque: a smaller residual is rounding
 _WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
-_TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
+_TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker torque counts as this
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ParameterSpectrum:
 
     Attributes
     ----------
-    directions : (p, r), orthonormal under the scaling, and orthogonal to everything that no motion excites
+    directions : (p, r), orthonormal under the scaling, and orthogonal to all directions that motion cannot excite
     strengths : (r,), singular values, descending: effect of a unit step along a direction on the equations
     left : (k, r), orthonormal directions in the equations
     projections : (r,), ``left.T @ (z - R centre)``
@@ -50,7 +50,7 @@ class ParameterSpectrum:
     @cached_property
     def solutions(self) -> Array:
         """Solutions ``(r + 1, p)`` of every rank from zero: least squares along the first directions, the centre along
-        all others ([vanDerGaag2024]_ eq. 20-23; [Lee2019]_ eq. 4.5.60).
+        all other directions ([vanDerGaag2024]_ eq. 20-23; [Lee2019]_ eq. 4.5.60).
         """
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
@@ -62,8 +62,8 @@ class ParameterSpectrum:
 
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """``U, s, V`` of a tall matrix. By Jacobi rotations, which keep weak directions accurate relative to their own
-    size: grams next to tons, micrometres next to metres.
+    """``U, s, V`` of a tall matrix by Jacobi rotations. They keep weak directions accurate relative to their own size:
+    grams next to tons, micrometres next to metres.
     """
     strengths, left, right, work, _, info = lapack.dgejsv(matrix, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
     if info != 0:  # no convergence, rarely if ever
@@ -74,12 +74,12 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """Fit of full rank. Noise is the residual's: if weights are too, every weighted equation has variance one.
+    """Fit of full rank. The residual gives the noise; if it also gives weights, weighted equations have variance one.
 
     Attributes
     ----------
     deviation : (n,), standard deviation of the residual per joint [N m or N]
-    scale : (n,), scale of a robust loss per joint [N m or N]; infinite for squares
+    scale : (n,), scale of a robust loss per joint [N m or N]; infinite for a squared loss
     clipped : (n,), share of equations whose residual the loss clipped
     gap : bound of objective minus optimum
     """
@@ -105,15 +105,15 @@ class LinearFit:
 
     @property
     def variances(self) -> Array:
-        """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
-        ([Lee2019]_ eq. 4.5.53; [vanDerGaag2024]_ eq. 33-34).
+        """``(r,)`` variance along every direction, ascending, with the pooled noise of all joints ([Lee2019]_ eq.
+        4.5.53; [vanDerGaag2024]_ eq. 33-34).
         """
         pooled = float(np.average(self.noise, weights=self.information.counts))
         return np.asarray(pooled / self.spectrum.strengths**2)
 
 
 def least_deviation(information: Information) -> Array:
-    """``(n,)`` residual deviation below which a fit is perfect, so that it is never zero."""
+    """``(n,)`` lower bound of residual deviations, above zero: a smaller residual is a perfect fit."""
     return _PERFECT_FIT_SHARE * _level(information)
 
 
@@ -128,7 +128,7 @@ class LinearProblem:
 
     Attributes
     ----------
-    base : base parameters of the motion, which decide what it excites
+    base : base parameters that the motion excites
     """
 
     equations: Equations
@@ -160,11 +160,9 @@ class LinearProblem:
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
-        """Spectrum of weighted equations; only directions of the base parameters count, so that the rank is decided
-        once.
-        """
+        """Spectrum of weighted equations along the directions of the base parameters, which fix the rank once."""
         if self.base.count == 0:
-            raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")
+            raise IdentificationError("least squares: the motion excites no parameter; check that the robot moved")
         R, z = information.whitened(weights)
         shown, _ = np.linalg.qr((self.base.projection @ self.scaling).T)
         span = self.scaling @ shown
@@ -190,10 +188,10 @@ class LinearProblem:
             if not weighted or np.max(np.abs(balanced / weights - 1)) <= _REWEIGHTED_TOLERANCE:
                 return replace(fit, iterations=iteration)
             weights = balanced
-        raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
+        raise IdentificationError("least squares: weights do not converge; record more motion or use weighting none")
 
     def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
-        """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
+        """``(n,)`` residual deviation per joint for the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
         roots, parameters = spectrum.roots(rank), spectrum.solutions[rank]
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
@@ -210,7 +208,7 @@ class LinearProblem:
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
     def covariance(self, fit: LinearFit, rank: int) -> Array:
-        """``(p, p)`` mean squared error of a rank: by noise along what is fitted, by the prior along the rest."""
+        """``(p, p)`` mean squared error of a rank: noise along fitted directions, prior error along all others."""
         roots = fit.spectrum.roots(rank)
         normal, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
         for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):

@@ -1,6 +1,6 @@
 """MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point.
 
-A :class:`MapFit` is the state of a fit. Each step returns the state after it, so that a fit reads as its steps.
+A :class:`MapFit` is the state of a fit. Each step returns the next state, so that a fit reads as a list of steps.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ class FitData:
     Attributes
     ----------
     recordings : empty if only their information is given
-    prior_spreads : (nb,), prior spreads of single bodies; NaN, or None for all, for that of the options
+    prior_spreads : (nb,), prior spreads of single bodies; NaN (or None for all) selects the options' prior spread
     further : samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`
     """
 
@@ -78,18 +78,18 @@ class MapFit:
     Attributes
     ----------
     deviation, fraction : ndarray, shape (c,)
-        Standard deviation of the residual per channel, at first by the errors of the prior, and independent share of
+        Standard deviation of the residual per channel, at first from the errors of the prior, and independent share of
         the samples.
-    regularization : with the present prior spread
+    regularization : regularization with the current prior spread
     discount : weight of all data against the prior, while the prior spread is estimated
-    outliers : (c,), number of outliers left out so far; None if none were sought
+    outliers : (c,), number of outliers left out so far; None without a search for outliers
     noise_ratio : ndarray or None, shape (c,)
-        Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
-    speed_covariance : (p, p), covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction
+        Variance of a channel's noise at low frequency over the variance of its residual, for one independent sample.
+    speed_covariance : (p, p), covariance of the parameters due to the uncertainty of fitted Stribeck speeds
     complete : Information or None
-        Information with the columns of Stribeck friction that was left out: it may exist, too small to show, and is an
-        error of all friction.
-    left_out : parameters set to zero, since no joint shows them. They may exist, too small to show.
+        Information with the columns of left-out Stribeck friction: this friction may exist below the detection limit,
+        and is then an error of all friction.
+    left_out : parameters set to zero, since they are not significant; they may exist below the detection limit
     """
 
     data: FitData
@@ -108,7 +108,7 @@ class MapFit:
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
-        """Pose the fit of data under options and constraints."""
+        """Set up the fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
         constraints = attrs.evolve(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
@@ -135,10 +135,11 @@ class MapFit:
         return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
 
     def undiscounted(self) -> "MapFit":
-        """Reweight with all independent samples, under the prior spread that was estimated with fewer.
+        """Reweight with all independent samples, under the prior spread that was estimated with fewer samples.
 
-        With all, residuals that go along with the regressor would pass for bodies far from the prior. Under that prior
-        all may count: on recorded arms parameters then predict other motions better.
+        With all samples, the estimate of the prior spread would mistake residuals that correlate with the regressor for
+        bodies far from the prior. Under a fixed prior spread all samples may count: on recorded arms, parameters then
+        predict other motions better.
         """
         return replace(self, discount=1.0).reweighted(self.regularization.prior_spread)
 
@@ -162,7 +163,7 @@ class MapFit:
             try:
                 start = solution = self.map_problem.solve(R, z, fit.regularization, start)
             except ConvergenceError as error:
-                # Without noise residuals fall below what the solver resolves next to the prior.
+                # Without noise, residuals fall below the solver's resolution next to the prior.
                 if iteration == _MAX_REWEIGHTINGS - 1 or (fit.deviation > information.rms_measured).all():
                     raise ConvergenceError(f"{error}; {fit._most_weighted()}") from None
                 least, start = _COARSER_FACTOR * fit.deviation, None
@@ -185,26 +186,26 @@ class MapFit:
         relative = self.deviation / np.maximum(information.rms_measured, 1e-300)
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
         return (
-            f"{information.names[channel]} weighs most, whose error of {self.deviation[channel]:.1e} is"
-            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out")
+            f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
+            f" {relative[channel]:.1e} of its effort; check its unit (robot.effort_scale), or leave its effort out")
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
-        """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without what was left out."""
+        """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without left-out parameters."""
         R, z = self.map_problem.coordinates.normalise(*self.data.information.whitened(weights))
         R[:, np.isin(self.map_problem.coordinates.layout.names, self.left_out)] = 0.0
         return R, z
 
     def refitted(self, estimate: Estimate) -> Array:
-        """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, without iteration."""
+        """Fit parameters ``(p,)`` with the data and prior weights of an estimate, without iteration."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
         return self._physical(self.map_problem.solve(R, z, regularization))
 
     def without_outliers(self) -> "MapFit":
-        """Leave gross outliers out, then weigh samples by how independent their residuals are.
+        """Leave gross outliers out, then weigh samples by the independence of their residuals.
 
-        Both follow from a solution in which samples count as far as the filter leaves them independent, so that data
-        outweighs the prior: residuals must not show errors of the prior.
+        Both use a solution in which samples count as independent as the filter leaves them. Data then outweigh the
+        prior, so residuals do not contain errors of the prior.
         """
         data = self.data
         kept, outliers = data_checks.without_outliers(
@@ -216,14 +217,14 @@ class MapFit:
         return fit._discounted()
 
     def with_all_independent(self) -> "MapFit":
-        """Count samples as independent again as far as the filter leaves them so."""
+        """Count samples again as independent as the filter leaves them."""
         return replace(self, fraction=band_fraction(self.data.recordings), discount=1.0)
 
     def with_further(self) -> "MapFit":
         """Add the equations of further samples.
 
-        They are taken one at a time, and only their information stays. Their delay, their outliers and their weights
-        follow from the samples in memory.
+        They are read one at a time, and only their information stays. The samples in memory set their delay, their
+        limits of outliers and their weights.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = data_checks.OutlierLimits.from_residuals(
@@ -256,7 +257,7 @@ class MapFit:
         return self.solution
 
     def _physical(self, solution: Solution) -> Array:
-        """Physical parameters ``(p,)``, with held ones exactly at their values."""
+        """Physical parameters ``(p,)``, with fixed parameters exactly at their values."""
         parameters, prior = self.map_problem.coordinates.physical(solution.x), self.data.equations.model.prior
         held = np.union1d(self.data.equations.model.layout.absent, np.flatnonzero(self._held))
         parameters[held] = prior[held]
@@ -270,14 +271,14 @@ class MapFit:
     def _discounted(self) -> "MapFit":
         """Estimate the noise, and weigh samples by their independent share.
 
-        Channels have the proportions of the correlation of their residuals, which is less noisy than their own scores;
-        one factor by the scores of all weighs data against the prior.
+        The correlation of residuals gives the proportions of the channels, since it is less noisy than their scores.
+        One factor from the scores of all channels weighs data against the prior.
         """
         recordings, residuals = self.data.recordings, self._residuals
-        # Inverse Hessian in physical parameters; held ones have no variance.
+        # Inverse Hessian in physical parameters; fixed parameters have no variance.
         root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
         root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
-        # Noise that varies scores as much as the residuals do, over the noise by the correlation of the residuals.
+        # Noise by the variation of scores, over the noise by the correlation of the residuals.
         small, largest = noise_levels(self.data.equations, recordings, residuals, root @ root.T, self.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, self.fraction)
@@ -288,16 +289,16 @@ class MapFit:
         return replace(self, noise_ratio=ratio, fraction=fraction, discount=1 / max(excess, 1.0))
 
     def with_chosen_terms(self) -> "MapFit":
-        """Keep rotor inertia and Stribeck friction only if the data show them."""
+        """Keep rotor inertia and Stribeck friction only if they are significant in the data."""
         chosen = self.with_chosen_rotor_inertia().with_chosen_stribeck()
         return self if chosen is self else chosen.reweighted()
 
     def with_chosen_rotor_inertia(self) -> "MapFit":
-        """Fit without rotor inertia if the joints together show none.
+        """Fit without rotor inertia if it is not significant over all joints together.
 
-        Efforts are measured before the gears or behind them, of all joints alike: torque sensors do not see the motor's
-        inertia, and their data is no reason to take inertia from the links. Rotor inertia that the robot declares
-        stays.
+        All joints measure efforts on one side of the gears, before or behind them. Torque sensors behind the gears do
+        not measure the motor's inertia, so a fit of rotor inertia would wrongly take inertia from the links. Rotor
+        inertia that the robot declares stays.
         """
         equations, layout = self.data.equations, self.data.equations.model.layout
         names = layout.names[layout.drive("rotor_inertia")]
@@ -316,10 +317,9 @@ class MapFit:
         return DriveTermTest(self.weights, counts, self.regularization.spreads(bodies))
 
     def with_chosen_stribeck(self) -> "MapFit":
-        """Keep Stribeck friction only of joints that show it, at the best speed if the options ask for it.
+        """Keep Stribeck friction only for joints with a significant effect, at the best speed if configured.
 
-        Residuals at given speeds are no noise: the best speeds are found once more with the residuals at the first
-        ones.
+        Residuals at given speeds are more than noise, so a second search uses the residuals at the first best speeds.
         """
         chosen = self._with_stribeck_by_test()
         if chosen is not self and self.options.fit_stribeck_speed:
@@ -328,7 +328,7 @@ class MapFit:
         return chosen
 
     def _with_stribeck_by_test(self) -> "MapFit":
-        """Keep Stribeck friction only of joints that show it, by the present weights."""
+        """Keep Stribeck friction only for joints with a significant effect, by the current weights."""
         equations, information = self.data.equations, self.data.information
         covariance = None
         if self.options.fit_stribeck_speed:
@@ -343,7 +343,7 @@ class MapFit:
             MapFit.of(data, self.options, self.map_problem.constraints).with_weights_of(self),
             outliers=self.outliers,
             speed_covariance=covariance,
-            # At fitted speeds it is another column.
+            # At fitted speeds, Stribeck friction has other columns.
             complete=None if self.options.fit_stribeck_speed else information,
             left_out=self.left_out)
 
@@ -376,7 +376,7 @@ class MapFit:
         missed = np.array([channel.expected_square(covariance) for channel in information.channels])
         deviation = np.sqrt(self.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))
-        kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
+        kept[held.absent] = 0.0  # fixed parameters have no variance; parameters left out by a test do
         r_factor, _ = information.whitened(1 / self.deviation)
         return Estimate(
             equations=self.data.equations, parameters=parameters, covariance=kept[:, None] * covariance * kept,

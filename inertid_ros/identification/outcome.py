@@ -27,8 +27,8 @@ class Round:
 
     Attributes
     ----------
-    recordings : recordings fitted, those of earlier rounds included
-    deviation : standard deviation of predicted torque, as a share of torque, of the joint with the largest one
+    recordings : fitted recordings, including earlier rounds
+    deviation : standard deviation of predicted torque as a share of torque, for the most uncertain joint
     """
 
     recordings: tuple[str, ...]
@@ -37,7 +37,7 @@ class Round:
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> "Round":
-        """Round of one element of ``rounds`` in a report.
+        """Read a round from one element of ``rounds`` in a report.
 
         Raises
         ------
@@ -52,12 +52,12 @@ class Round:
 
 @dataclass(frozen=True)
 class RoundDecision:
-    """Whether another round follows.
+    """Decision for or against another round.
 
     Attributes
     ----------
-    gain : share by which the last round lowered the deviation; NaN in the first
-    reason : reason to stop after this round; empty if another one follows
+    gain : share by which the last round lowered the deviation; NaN in the first round
+    reason : reason to stop after this round; empty if another round follows
     """
 
     gain: float
@@ -67,22 +67,22 @@ class RoundDecision:
 def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True) -> RoundDecision:
     """Decide whether another round of excitation and identification follows.
 
-    Rounds end when torque is known well enough, or no better any more.
+    Rounds end when predicted torque is accurate enough, or does not improve any more.
 
     Parameters
     ----------
-    usable : whether the last result may be used; the confidence of one that may not is unreliable
+    usable : whether the last result may be used; the confidence of an unusable result is unreliable
     """
     if not rounds:
         raise IdentificationError("rounds: there is no round yet; identify first")
     last, count = rounds[-1], len(rounds)
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
-    level = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
+    level = f"predicted torque is uncertain by {100 * last.deviation:.2g} % ({last.joint})"
     if usable and last.deviation <= options.wanted_deviation:
-        return RoundDecision(gain, f"confidence reached: {level}, {100 * options.wanted_deviation:.2g} % was wanted")
+        return RoundDecision(gain, f"confidence reached: {level}, required: {100 * options.wanted_deviation:.2g} %")
     if gain < options.least_gain:
         before = f"{100 * rounds[-2].deviation:.2g} % before round {count}"
-        return RoundDecision(gain, f"nothing more is gained: {level}, and was to {before}")
+        return RoundDecision(gain, f"no further gain: {level}, compared with {before}")
     if count >= options.rounds:
         return RoundDecision(gain, f"all rounds are done ({count}): {level}")
     return RoundDecision(gain, "")
@@ -97,10 +97,10 @@ class IdentificationOutcome:
     train, held_out : prepared samples; ``held_out`` may be empty
     validation : errors on held-out data, if there are any
     blocks : Validation or None
-        Errors on blocks of the training data, each held out in turn, if no recording was; None also of too little data.
-    bands : errors in fixed bands, on held-out recordings, or on those fitted if nothing was held out
-    rounds : options of the rounds that this is one of, and the torque confidence after each round before it
-    peak_memory_mb : largest resident memory of this process until the outcome was there [MiB]
+        Errors on blocks of the training data, each held out in turn, if ``held_out`` is empty; None for too few data.
+    bands : errors in fixed bands, on held-out recordings if there are any, else on fitted recordings
+    rounds : options of the rounds, and the torque confidence after each earlier round
+    peak_memory_mb : largest resident memory of this process until the outcome was created [MiB]
     """
 
     estimate: Estimate
@@ -119,7 +119,7 @@ class IdentificationOutcome:
 
     @property
     def gate(self) -> GateDecision:
-        """Whether the result may be used, and why not."""
+        """Verdict on the use of the result, with reasons."""
         return self.assessment.gate
 
     @property
@@ -139,12 +139,12 @@ class IdentificationOutcome:
 
     @property
     def message(self) -> str:
-        """The status with errors, verdict and gravest reason, in one line."""
+        """Status with errors, verdict and gravest reason, in one line."""
         verdict, tested = self.gate.verdict, self.validation or self.blocks
         status = _STATUS_WORDS[self.status] + ("" if verdict is Verdict.USE else f", {verdict.value}")
         errors = "no held-out recording" if tested is None else tested.comparison
         summary = f"; {self.gate.summary}" if self.gate.reasons not in ((), (NOT_VALIDATED,)) else ""
-        urdf = "" if self.assessment.realizable else f"; {CALIBRATED_URDF} is the one given"
+        urdf = "" if self.assessment.realizable else f"; {CALIBRATED_URDF} is the given URDF"
         return f"{status}: {errors}{summary}{urdf}"
 
     @property
@@ -153,7 +153,7 @@ class IdentificationOutcome:
 
     @property
     def history(self) -> tuple[Round, ...]:
-        """Torque confidence after each round, this one last; empty on a free base."""
+        """Torque confidence after each round, this round last; empty on a free base."""
         confidence = self.assessment.confidence
         if confidence is None:
             return ()
@@ -161,5 +161,5 @@ class IdentificationOutcome:
 
     @property
     def decision(self) -> RoundDecision | None:
-        """Whether another round pays; None on a free base."""
+        """Decision on another round; None on a free base."""
         return decide(self.history, self.rounds[0], self.passed) if self.history else None

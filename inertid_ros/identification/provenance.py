@@ -33,7 +33,7 @@ class RecordingSource:
     role : ``train`` or ``validation``
     seconds : span of the stamps [s]
     used_samples : number of prepared and usable samples
-    sha256 : checksum of the file or the bag's storage files; of the samples if the recording is no file
+    sha256 : checksum of the file or the bag's storage files; of the samples if the recording is not a file
     """
 
     name: str
@@ -53,7 +53,7 @@ class EarlierSource:
     Attributes
     ----------
     sha256 : checksum of its ``parameters.yaml``
-    recordings : checksum to name of every recording that it, or a result before it, was fitted to
+    recordings : name of every recording fitted for this result or for results before it, by checksum
     """
 
     directory: str
@@ -69,7 +69,7 @@ class Provenance:
     Attributes
     ----------
     urdf_sha256 : checksum of the URDF text as given
-    command : command line that made it; empty for a node or Python code
+    command : command line of the identification; empty for a node or Python code
     """
 
     robot: str
@@ -85,7 +85,7 @@ class Provenance:
 
     @property
     def names_in_commands(self) -> dict[str, str]:
-        """Quoted values of ``RECORDINGS``, ``RECORDING``, and of a command line ``URDF`` and ``RESULT``."""
+        """Quoted values of ``RECORDINGS``, ``RECORDING``, and, from a command line, ``URDF`` and ``RESULT``."""
         fitted = [source.name for source in self.recordings if source.role == "train"]
         names = {"RECORDINGS": shlex.join(fitted), "RECORDING": shlex.quote(fitted[0])} if fitted else {}
         words = shlex.split(self.command)
@@ -98,7 +98,7 @@ class Provenance:
 def provenance(
         model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
         earlier: EarlierSource | None = None) -> Provenance:
-    """Provenance of a result made now, on this machine; the cutoff is that of the first recording."""
+    """Provenance of a result made now, on this machine, with the cutoff of the first recording."""
     return Provenance(
         robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
         recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
@@ -115,7 +115,7 @@ def recording_source(recording: Recording, samples: Samples, role: str) -> Recor
 
 
 def checksum(recording: Recording) -> str:
-    """SHA-256 of the file that a recording is named after, of a bag's storage files, or else of its samples."""
+    """SHA-256 of a recording's file, or of a bag's storage files, or else of the samples."""
     files = _files(Path(recording.name))
     if files:
         return file_checksum(*files)

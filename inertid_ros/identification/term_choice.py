@@ -1,13 +1,13 @@
-"""Choice of user terms: one stays where other parts of the motion are predicted better, or bodies are likelier with it.
+"""Choice of user terms: a term stays if it improves the prediction of held-out blocks, or makes bodies more probable.
 
-Recordings are cut into blocks of consecutive samples, compressed once. Each block is predicted from all others by least
-squares with the prior's covariance, within bounds, with and without a term; equations are linear, so that a fit without
-samples costs milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none
-is left that should.
+Recordings are cut into blocks of consecutive samples, compressed once. Least squares with the prior's covariance and
+bounds predicts each block from all other blocks, with and without a term. Equations are linear, so a fit of compressed
+blocks costs milliseconds. Among the terms whose gain over the blocks is not clearly above zero, the term of least gain
+is removed. This repeats until all remaining terms are clear.
 
-Bodies can make the torque of some terms: that of a counterbalance on a shoulder whose axis lies flat is the weight of
-its link, turned round. No motion separates the two, and no block is predicted better; but the link needs a centre of
-mass that it cannot have. Such a term stays by the prior, under which the bodies found with it are far likelier.
+Bodies can imitate the torque of some terms: a counterbalance on a shoulder with a horizontal axis acts like the
+reversed weight of its link. Motion cannot separate the two, and the term does not improve the prediction of blocks. But
+without it the link needs an impossible centre of mass, so the prior keeps the term: its bodies are far more probable.
 """
 
 from collections.abc import Sequence
@@ -29,31 +29,31 @@ from inertid_ros.identification.solvers.coordinates import (
 from inertid_ros.regressors.equations import Equations
 
 TERM_BLOCKS = 10
-_GAIN_CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
-_MIN_LOG_ODDS = 10.0  # of the bodies with a term over those without it; 2e4 to one
+_GAIN_CONFIDENCE = 0.995  # one-sided, for a gain above zero: one useless term in two hundred stays
+_MIN_LOG_ODDS = 10.0  # of the bodies with a term over the bodies without it; 2e4 to one
 _BLOCK_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
 def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[TermChoice, ...]:
-    """Choose every user term of a robot, in the order of its layout.
+    """Decide on every user term of a robot, in the order of its layout.
 
-    Terms that are to stay always, and those whose parameters are known, are kept without a test.
+    Terms that always stay, and terms with known parameters, are kept without a test.
     """
     terms = equations.model.layout.terms
     choices = [TermChoice(term, True) for term in terms]
     asked = [index for index, term in enumerate(terms) if not (term.always or term.values)]
     blocks = _blocks(recordings) if asked else []
-    if len(blocks) >= 3:  # fewer show no scatter
+    if len(blocks) >= 3:  # fewer blocks give no scatter
         fits = _BlockFits.from_blocks(equations, blocks)
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _GAIN_CONFIDENCE))
         removed: list[int] = []
         while asked:
-            # Gain of each term that is left over the held-out blocks, and its odds by the bodies.
+            # Gain of each remaining term over the held-out blocks, and its odds by the bodies.
             with_all, odds_of_all = fits.without(removed)
             doubtful = []
             for index in asked:
                 errors, odds = fits.without([*removed, index])
-                # By logarithms: blocks of large torque must not hide that all others gain as well.
+                # Logarithms: blocks of large torque must not hide the gain of all other blocks.
                 gains = np.log(errors / with_all)
                 error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
                 gain = float(np.mean(gains))
@@ -61,7 +61,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
                 if ratio < limit and (ratio <= -limit or log_odds < _MIN_LOG_ODDS):
                     doubtful.append((ratio, index))
                 choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain), log_odds)
-            # The most doubtful term goes, until none is left.
+            # Remove the most doubtful term, until all terms are clear.
             if not doubtful:
                 break
             _, least = min(doubtful)
@@ -85,9 +85,9 @@ class _BlockFits:
     Attributes
     ----------
     rows : (blocks, p, p + 1), R and z of every block
-    rest : (blocks,), squared error of every block that no parameters remove
+    rest : (blocks,), irreducible squared error of every block
     columns : columns of every term
-    lowest : (p,), lower bounds in units of the prior; minus infinity of unbounded parameters
+    lowest : (p,), lower bounds in units of the prior; minus infinity for unbounded parameters
     independent : largest independent share of the samples
     """
 
@@ -127,9 +127,9 @@ class _BlockFits:
         Returns
         -------
         errors : ndarray, shape (blocks,)
-            Squared error of each block by the fit of all others.
+            Squared error of each block under the fit to all other blocks.
         log_probability : float
-            Logarithm of the prior's probability of the estimate by all blocks, up to a constant.
+            Logarithm of the prior's probability of the estimate from all blocks, up to a constant.
         """
         size = self.rows.shape[1]
         gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
@@ -148,7 +148,7 @@ class _BlockFits:
 
 
 def _bounded(normal: Array, side: Array, lowest: Array) -> Array:
-    """Minimise ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: parameters below are held there, in turns."""
+    """Minimise ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: fix parameters below a bound at it, in turns."""
     y, free = np.zeros(len(side)), np.ones(len(side), dtype=bool)
     for _ in range(_BOUND_ITERATIONS):
         held = ~free

@@ -1,1 +1,1 @@
-"""Joint states as they come: parameters that follow a robot, changes told from noise, and coverage while it moves."""
+"""Evaluation of live joint states: parameters that follow a robot, detection of changes, and coverage of a motion."""

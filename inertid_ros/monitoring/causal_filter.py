@@ -17,12 +17,12 @@ from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, slides
 from inertid_ros.robot.model import RobotModel
 
-_HALF_LENGTH_PERIODS = 1.25  # of the cutoff
+_HALF_LENGTH_PERIODS = 1.25  # in periods of the cutoff
 _WINDOW = ("kaiser", 5.0)
-_DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # of sixth order
-_MAX_GAP_PERIODS = 0.25  # of the cutoff; a longer gap restarts the filter
+_DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # sixth order
+_MAX_GAP_PERIODS = 0.25  # in periods of the cutoff; a longer gap restarts the filter
 _STAMP_TOLERANCE = 1e-6  # periods
-_SURE_SIGN_DEVIATIONS = 3.0  # of the velocity
+_SURE_SIGN_DEVIATIONS = 3.0  # in standard deviations of the velocity
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CausalFilter:
 
     Attributes
     ----------
-    longest_gap : longest interpolated time between two states; a longer one restarts the filter [s].
+    longest_gap : longest interpolated time between two states; a longer gap restarts the filter [s].
     rejected : unused states: stamps that repeat or go back, values that are not finite.
     restarts : restarts after a gap.
     """
@@ -117,7 +117,7 @@ class CausalFilter:
         self._start, self._dropped = 0.0, 0
 
     def _block(self) -> Samples:
-        """Samples of all rows with complete surroundings; as many rows are dropped."""
+        """Return samples of all rows with a complete filter window, and drop the same number of rows."""
         rows, n, half = np.array(self._rows), self._model.joints, self._half
         windows = np.lib.stride_tricks.sliding_window_view(rows, 2 * half + 1, axis=0)
         smooth, slope = windows[:, : 2 * n] @ self._low_pass, windows[:, n : 2 * n] @ self._derivative
@@ -136,7 +136,7 @@ class CausalFilter:
         )  # fmt: skip
 
     def _centred(self, values: Array | NDArray[np.bool_]) -> Array:
-        """Low-passed values if their surroundings are complete, else zero; as many rows."""
+        """Return low-passed values of the same shape; zero for rows without a complete filter window."""
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * self._half + 1, axis=0)
         out = np.zeros(values.shape)
         out[self._half : len(values) - self._half] = windows @ self._low_pass

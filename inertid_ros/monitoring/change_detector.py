@@ -2,8 +2,8 @@
 
 The innovation ``e = tau - A x`` of a window of independent samples is normal with covariance ``C = S + A P A^T``:
 noise ``S``, and uncertainty ``P`` of calibration and drift of friction. A change of the body of a link, or of the
-friction of a joint, adds ``B d`` for columns ``B`` of ``A``. While nothing changes, twice the logarithm of the
-generalised likelihood ratio of each is chi-squared with as many degrees of freedom as ``d``, for any motion
+friction of a joint, adds ``B d`` for columns ``B`` of ``A``. Without a change, twice the logarithm of each generalised
+likelihood ratio is chi-squared, for any motion; its number of degrees of freedom is the length of ``d``
 ([Basseville1993]_ ch. 7).
 """
 
@@ -25,12 +25,12 @@ from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
 from inertid_ros.payload.equations import CalibratedRobot, friction_drift_root
 from inertid_ros.robot.layout import ParameterLayout
 
-_BODY_COLUMNS = 4  # mass and first moments, which gravity shows within a window
+_BODY_COLUMNS = 4  # mass and first moments, which gravity excites within a window
 _FRICTION_TERMS = ("viscous", "coulomb")
 _MIN_WINDOW = 3  # independent samples
-_MIN_SHOWN_VALUE = 1e-4  # relative to unit columns; below, a window does not show a direction
+_MIN_SHOWN_VALUE = 1e-4  # relative to unit columns; a window does not determine directions below
 _STICKING_SPEED = 0.02  # rad/s or m/s
-_CALM_S = 2.0  # of motion without an alarm, after which the robot is as calibrated again
+_CALM_S = 2.0  # motion without an alarm, after which the robot counts as calibrated again
 _MIN_NEW_CAUSE_S = 1.0  # a settled change gets another cause after this time; windows across its end are misleading
 
 
@@ -56,7 +56,7 @@ class Change:
     subject : link or joint.
     amount, deviation : mass [kg] of a body, or friction torque at the mean speed of the window [N m or N].
     ratio, threshold : twice the logarithm of the likelihood ratio, and its threshold.
-    settled : whether all samples of the window are later than the first alarm.
+    settled : True if all samples of the window are later than the first alarm.
     """
 
     time: float
@@ -72,11 +72,11 @@ class Change:
 class ChangeDetector:
     """Compare blocks of samples with a calibrated robot.
 
-    While noise is normal and friction drifts by ``options.drift``, it gives ``options.false_alarms_per_hour`` at most.
+    With normal noise and a friction drift of ``options.drift``, it gives at most ``options.false_alarms_per_hour``.
 
     Attributes
     ----------
-    tested : whether the last window held enough samples for a test; at rest it does not.
+    tested : True if the last window held enough samples for a test; False at rest.
     """
 
     def __init__(self, robot: CalibratedRobot, options: OnlineNodeOptions | None = None) -> None:
@@ -87,11 +87,11 @@ class ChangeDetector:
         self._hypotheses = _hypotheses(robot.layout)
         self._window: deque[_Instant] = deque()
         self._skipped = 0
-        self._alarm_time: float | None = None  # of the first alarm
+        self._alarm_time: float | None = None  # time of the first alarm
         self.tested = False
 
     def add(self, samples: Samples) -> Change | None:
-        """Change in the window that ends with a block, if any; every block of a changed robot gives an alarm.
+        """Return a change in the window that ends with a block, if any; every block of a changed robot gives an alarm.
 
         Masked equations do not count. Blocks come in the order of time.
         """
@@ -123,7 +123,7 @@ class ChangeDetector:
             self._window.append(_Instant(float(chosen.time[row]), rows[row, used], errors[row, used], chosen.v[row]))
 
     def _test(self, period: float) -> Change | None:
-        """Change that explains the window best, with one test every ``period`` seconds."""
+        """Return the change that explains the window best, with one test every ``period`` seconds."""
         self.tested = False
         if len(self._window) < _MIN_WINDOW:
             return None
@@ -132,7 +132,7 @@ class ChangeDetector:
         if not len(e):
             return None
         self.tested = True
-        # Whiten the innovation: its covariance is the identity of the noise plus that of the uncertain parameters.
+        # Whiten the innovation: its covariance is the noise's identity plus the covariance of the parameters.
         uncertain = A @ self._uncertainty_root
         lower = np.linalg.cholesky(np.eye(len(e)) + uncertain @ uncertain.T)
         white = scipy.linalg.solve_triangular(lower, np.column_stack([A, e]), lower=True)
@@ -156,7 +156,7 @@ class ChangeDetector:
         return Change(now, cause, hypothesis.subject, amount, deviation, ratio, threshold, settled)
 
     def _amount(self, hypothesis: "_Hypothesis", size: Array, root: Array) -> tuple[float, float]:
-        """Mass, or friction torque at the mean speed of the window, and its standard deviation."""
+        """Return the mass, or friction torque at the mean speed of the window, and its standard deviation."""
         direction = np.eye(len(size))[0]
         if hypothesis.causes == _FRICTION:
             joint = self._robot.layout.joints.index(hypothesis.subject)
@@ -172,7 +172,7 @@ def _threshold(level: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """Link or joint, its columns, and the causes of a change that adds and of one that takes away."""
+    """Link or joint, its columns, and the causes of a positive and of a negative change."""
 
     subject: str
     columns: list[int]
@@ -193,7 +193,7 @@ def _hypotheses(layout: ParameterLayout) -> list[_Hypothesis]:
 def _fit(columns: Array, errors: Array) -> tuple[float, Array, Array]:
     """Least squares of a change: twice the log-likelihood ratio, the change ``(k,)`` and a root of its covariance.
 
-    Directions that no equation of the whitened errors shows stay zero.
+    Directions that the whitened equations do not determine stay zero.
     """
     scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
@@ -214,9 +214,9 @@ class _Instant:
 
 
 def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> CalibratedRobot:
-    """Robot with the residual deviation of a causal filter, which lets more noise through than one without delay.
+    """Return a robot with the residual deviation of a causal filter, which passes more noise than a zero-phase filter.
 
-    Blocks are from a stream of the robot as calibrated; reversals, where friction is uncertain, do not count.
+    Blocks are from a stream of the robot as calibrated; reversals have uncertain friction and do not count.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
 class ChangeHistory:
     """Reported changes: a detector repeats its alarm with every block of a changed robot.
 
-    A change is reported at the first alarm, when it has settled, and when it then has another cause for a second. A
-    robot as calibrated is reported with the first block that shows it, and after two seconds of motion without alarm.
+    A change is reported at the first alarm, when it has settled, and when it then has another cause for a second. An
+    unchanged robot is reported at the first tested block, and after two seconds of motion without an alarm.
 
     Attributes
     ----------
@@ -257,10 +257,10 @@ class ChangeHistory:
         self.current: Change | None = None
         self.since = self.time = 0.0
         self._calm_s, self._reported = 0.0, False
-        self._other: Change | None = None  # first alarm of another cause than the current one
+        self._other: Change | None = None  # first alarm with another cause
 
     def add(self, change: Change | None, tested: bool, block: Samples) -> bool:
-        """Take the outcome of a detector for a block; return whether :attr:`current` is to be reported."""
+        """Take the outcome of a detector for a block; return True if :attr:`current` must be reported."""
         report = self._alarm(change) if change is not None else tested and self._calm(block)
         if report:
             self.current, self.time, self._reported = change, float(block.time[-1]), True

@@ -24,7 +24,7 @@ from .stream_checks import CheckedState, StreamChecks, StreamFault
 
 _log = logging.getLogger(__name__)
 _BLOCK_S = 0.125  # length of the blocks of samples
-_CAUSAL_NOISE_FACTOR = 1.5  # upper bound of the residuals of a causal filter relative to those of one without delay
+_CAUSAL_NOISE_FACTOR = 1.5  # upper bound of a causal filter's residuals relative to a zero-phase filter's residuals
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Followed:
     ----------
     block : completed by the state.
     estimate : None if no solution was due.
-    news : whether :attr:`FollowedRobot.changes` is to be reported.
+    news : True if :attr:`FollowedRobot.changes` must be reported.
     """
 
     state: CheckedState
@@ -113,8 +113,8 @@ def followed_robot(
     Parameters
     ----------
     rate_hz : rate of the joint states [Hz].
-    recordings : paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that
-        the result was fitted to and that still exist.
+    recordings : paths of recordings of the robot as calibrated, whose residuals are the noise; by default the existing
+        recordings that the result was fitted to.
 
     Raises
     ------
@@ -132,8 +132,8 @@ def followed_robot(
     else:
         robot = replace(robot, deviation=_CAUSAL_NOISE_FACTOR * robot.deviation)
         _log.warning(
-            "%s: no recording that it was fitted to is there; the noise of the joint states is taken as %g times its"
-            " residuals. Name a recording of the robot as it was calibrated for the stated rate of false alarms",
+            "%s: its training recordings are missing; the noise of the joint states is assumed to be %g times its"
+            " residuals. For the stated rate of false alarms, name a recording of the robot as calibrated",
             result.directory, _CAUSAL_NOISE_FACTOR,
         )  # fmt: skip
     return FollowedRobot(robot, stream, options)
@@ -143,7 +143,7 @@ def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> I
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing or recording.velocity is None:
         what = f"joints {missing}" if missing else "velocity"
-        raise RecordingError(f"{recording.name}: lacks {what}, which joint states are followed by; give another one")
+        raise RecordingError(f"{recording.name}: lacks {what}, which the online estimate needs; give another recording")
     columns = [recording.joint_names.index(name) for name in model.joint_names]
     causal = CausalFilter(model, stream)
     for index, time in enumerate(recording.time.tolist()):

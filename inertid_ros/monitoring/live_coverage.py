@@ -1,7 +1,7 @@
-"""Coverage of a motion while the robot moves, and advice on what to move next.
+"""Coverage of a motion while the robot moves, and advice on the next motion.
 
-A linear fit to samples at a low rate with the prior as further equations; physical consistency, outliers and delays
-are left to the identification.
+The fit is linear, to samples at a low rate, with the prior as further equations; physical consistency, outliers and
+delays are left to the identification.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from .causal_filter import CausalFilter, StreamOptions
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
 _TORQUE_STATES = 100
 _WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residuals' deviation
-_MIN_RESIDUAL_SHARE = 1e-3  # of a channel's torque
-_TESTED_TERMS = ("rotor_inertia", "stribeck")  # part of a result only if a test finds them
+_MIN_RESIDUAL_SHARE = 1e-3  # share of a channel's torque
+_TESTED_TERMS = ("rotor_inertia", "stribeck")  # part of a result only if a test detects them
 _ADVISED_JOINTS = 2
 
 
@@ -43,7 +43,7 @@ class LiveCoverage:
         self._filter, self._compressor = CausalFilter(model, _STREAM), Compressor(self._equations)
         self._state_torques = StateTorques(model, sample_states(model, _TORQUE_STATES))
         self._extent: MotionExtent | None = None
-        self._deviation: Array | None = None  # ``(n,)`` of residuals, when last worked out
+        self._deviation: Array | None = None  # ``(n,)`` of residuals, at the last computation
         self._measured = np.zeros(model.joints, dtype=bool)
         self._start_ns = 0
         self._pending: list[Array] = []  # rows of time, positions, velocities and efforts
@@ -56,7 +56,7 @@ class LiveCoverage:
         Raises
         ------
         ValueError
-            A joint of the model is not among them.
+            A joint of the model is missing in the samples.
         """
         if not len(block):
             return
@@ -97,7 +97,7 @@ class LiveCoverage:
         return coverage_of_extent(self._model, self._extent, confidence)
 
     def _speed(self, time: float, position: Array) -> Array:
-        """Difference quotient of positions, for robots that report no velocity."""
+        """Difference quotient of positions, for robots without measured velocity."""
         if self._before is None or time <= self._before[0]:
             return np.zeros(len(position))
         return (position - self._before[1]) / (time - self._before[0])
@@ -115,7 +115,7 @@ class LiveCoverage:
         grams = [channel.r_factor.T @ channel.r_factor for channel in information.channels]
         whole = np.zeros((len(prior) + 1, len(prior) + 1))
         places = [np.ix_(columns, columns) for columns in (np.append(c.columns, -1) for c in information.channels)]
-        least = np.maximum(_MIN_RESIDUAL_SHARE * information.rms_measured, 1e-150)  # whose square is a number
+        least = np.maximum(_MIN_RESIDUAL_SHARE * information.rms_measured, 1e-150)  # its square does not underflow
         deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
         for _ in range(_WEIGHT_ITERATIONS):
             whole[:] = 0.0
@@ -133,7 +133,7 @@ class LiveCoverage:
 
 
 def still_needed(coverage: Sequence[JointCoverage]) -> str:
-    """One line on what to move next, for the joints with the least certain torque; empty if nothing is to be gained."""
+    """Return a line of advice for the joints with the least certain torque; empty if more motion brings no gain."""
     advised = sorted((joint for joint in coverage if joint.advice), key=lambda joint: -joint.torque_deviation)
     return "; ".join(f"{joint.joint}: {joint.advice}" for joint in advised[:_ADVISED_JOINTS])
 
@@ -142,17 +142,17 @@ class RecordingCoverage:
     """Coverage of the newest recording, for the status of the node."""
 
     def __init__(self) -> None:
-        self.joints: tuple[JointCoverage, ...] = ()  # when it was last computed
+        self.joints: tuple[JointCoverage, ...] = ()  # at the last computation
         self._name, self._has_news = "", False
         self._live: LiveCoverage | None = None
 
     def prepare(self, model: RobotModel) -> None:
-        """Load libraries and models now, which takes a second of a core, and not while the robot moves."""
+        """Load libraries and models before the robot moves; this takes a second of processor time."""
         if not model.free:
             LiveCoverage(model)
 
     def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
-        """Take the next samples; another name, or sequence 0, begins a new recording."""
+        """Take the next samples; a new name, or sequence 0, begins a new recording."""
         self._has_news = True
         if name != self._name or sequence == 0:
             self._name, self.joints = name, ()
@@ -160,11 +160,11 @@ class RecordingCoverage:
         if self._live is not None:
             try:
                 self._live.add(block)
-            except (InertidError, ValueError):  # of other joints; reported when the recording is identified
+            except (InertidError, ValueError):  # a recording of other joints; the identification reports it
                 self._live = None
 
     def work_out(self) -> None:
-        """Compute the coverage if there are new samples, which takes some milliseconds."""
+        """Compute the coverage if there are new samples; this takes some milliseconds."""
         has_news, self._has_news = self._has_news, False
         if self._live is not None and has_news:
             try:

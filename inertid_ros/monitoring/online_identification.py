@@ -1,8 +1,8 @@
-"""Parameters that follow a robot: information of a stream, solved again from the last optimum by Newton's method.
+"""Parameters that follow a robot: Newton's method from the last optimum, with the information of a stream.
 
-Forgetting scales R factors: unlike updates of a covariance, this loses no digits, and directions without excitation do
-not grow. With the entropic regularizer every bound is a barrier of fixed weight: the objective is smooth inside, a
-start near the optimum needs few steps, and each of them stays inside.
+Forgetting scales R factors: unlike updates of a covariance, this keeps all digits, and directions without excitation do
+not grow. With the entropic regularizer, every bound is a barrier of fixed weight, and the objective is smooth inside
+the bounds. A start near the optimum needs few steps, and every step stays inside the bounds.
 """
 
 import time
@@ -30,11 +30,11 @@ from inertid_ros.robot.model import RobotModel
 
 _MAX_WARM_STEPS = 60
 _MAX_DECREMENT = 1e-12  # squared, before the last step: squared distance from the optimum in standard deviations
-_MAX_BORDER_SHARE = 0.9  # of the way to the border, in one step
-_BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # gradient share that shows a start too low, and the start used instead
-_ARMIJO_SHARE = 1e-4  # of the predicted decrease
+_MAX_BORDER_SHARE = 0.9  # share of the way to the border, in one step
+_BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # gradient share of a start that is too low, and its replacement
+_ARMIJO_SHARE = 1e-4  # share of the predicted decrease
 _ROUNDING = 1e-13
-_WINDOW_SEGMENTS = 10  # a window slides by one of them
+_WINDOW_SEGMENTS = 10  # a window slides by one segment
 NOTHING_FORGOTTEN = OnlineNodeOptions(time_constant_s=0.0)
 
 
@@ -43,7 +43,7 @@ class OnlineInformation:
 
     Parameters
     ----------
-    options : its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
+    options : ``window_s`` (kept to a tenth of its length), or else ``time_constant_s``; zero turns forgetting off.
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
@@ -69,7 +69,7 @@ class OnlineInformation:
 
     @property
     def empty(self) -> bool:
-        """Whether no joint has moved yet."""
+        """True before the first motion of a joint."""
         return not (self._current.counts.any() or self._older.counts.any())
 
     @property
@@ -96,7 +96,7 @@ class OnlineInformation:
             self._current.counts[channel] += used.sum()
 
     def _slide(self, end: float, period: float) -> None:
-        """Close the current segment if it is long enough, and drop those that have left the window."""
+        """Close the current segment if it is long enough, and drop segments that have left the window."""
         window, count = self._window_s, len(self._segments)
         if end + period - self._current.first >= window / _WINDOW_SEGMENTS * (1 - 1e-9):
             self._current.last = end
@@ -221,7 +221,7 @@ class OnlineIdentification:
         return OnlineEstimate(self._time, self._parameters, coordinates, hessian, steps, seconds)
 
     def map_problem(self, information: Information) -> tuple[Coordinates, Regularization]:
-        """Coordinates and regularization of a fit to some information."""
+        """Return coordinates and regularization of a fit to ``information``."""
         regularization = Regularization("entropic", self._prior_spread, 1.0, 1 / ENERGY_SHARE)
         return prior_coordinates(self._model, information), regularization
 
@@ -271,7 +271,7 @@ class StreamObjective:
         return gradient, hessian
 
     def lifted(self, x: Array) -> Array:
-        """Raise bounded parameters that are far below their optimum, where steps could only double them."""
+        """Raise bounded parameters that are far below their optimum, as steps could only double them."""
         prior = self._prior
         gradient, _ = self.derivatives(x)
         bounded = x[prior.positive]
@@ -281,7 +281,7 @@ class StreamObjective:
         return start
 
     def inside(self, x: Array, step: Array) -> float:
-        """Largest share of a step, at most one, that stays inside the bounds by a margin."""
+        """Return the largest share of a step, at most one, that stays inside the bounds by a margin."""
         falling = step[self._prior.positive] / x[self._prior.positive]
         share = min(1.0, _MAX_BORDER_SHARE / max(-float(falling.min(initial=0.0)), 1e-300))
         S = self._prior.matrices(x)
@@ -292,7 +292,7 @@ class StreamObjective:
 
 
 def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int]:
-    """Minimiser ``(p,)`` from a start inside the bounds, Hessian ``(p, p)`` there, and number of steps."""
+    """Return the minimiser ``(p,)`` from a start inside the bounds, its Hessian ``(p, p)``, and the number of steps."""
     x = objective.lifted(start)
     value = objective.value(x)
     for count in range(_MAX_WARM_STEPS):
@@ -312,4 +312,4 @@ def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int
         x, value = x + share * step, moved
         if decrement <= _MAX_DECREMENT:
             return x, hessian, count + 1
-    raise ConvergenceError(f"online: no optimum after {_MAX_WARM_STEPS} steps; start anew")
+    raise ConvergenceError(f"online: no optimum after {_MAX_WARM_STEPS} steps; restart the online estimate")

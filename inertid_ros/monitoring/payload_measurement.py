@@ -1,4 +1,4 @@
-"""A payload from joint states while the robot moves: collected, estimated meanwhile, then solved in another process."""
+"""A payload from joint states of a moving robot: collection, first estimates, then the solution in another process."""
 
 import time
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from inertid_ros.report.results import Result
 from .followed_robot import Followed, FollowedRobot
 from .stream_checks import CheckedState, StreamFault
 
-_MAX_STATE_SILENCE_S = 5.0  # then a goal ends; busy machines hold joint states up for longer than a second
+_MAX_STATE_SILENCE_S = 5.0  # after this time a goal ends; busy machines delay joint states by more than a second
 _MAX_MEASUREMENT_S = 600.0
-_ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
+_ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # states before and after are not continuous
 _MASS_SHARE, _MASS_KG, _COM_M = 0.02, 0.02, 0.01  # deviations above which mass or centre of mass is uncertain
 
 
 @dataclass(frozen=True)
 class PayloadProgress:
-    """First estimate of a payload by a normal distribution without bounds; NaN while nothing is known.
+    """First estimate of a payload by a normal distribution without bounds; NaN before the first motion.
 
     Attributes
     ----------
@@ -44,16 +44,16 @@ class PayloadProgress:
 
     @property
     def uncertain(self) -> str:
-        """What is still uncertain, and what helps; empty if nothing is."""
+        """The quantity that is still uncertain, with advice; empty if all quantities are certain."""
         if not np.isfinite(self.mass):
-            return "nothing is known yet: move the robot"
+            return "no estimate yet: move the robot"
         if self.mass_deviation > max(_MASS_SHARE * abs(self.mass), _MASS_KG):
-            return f"mass is known to {self.mass_deviation:.2g} kg: move the joints that feel the weight"
+            return f"mass is uncertain by {self.mass_deviation:.2g} kg: move the joints that carry the weight"
         axes = [axis for axis, deviation in zip("xyz", self.com_deviation, strict=True) if deviation > _COM_M]
         if not axes or abs(self.mass) < 2 * self.mass_deviation:
             return ""
         widest = 100 * self.com_deviation.max()
-        return f"centre of mass along {', '.join(axes)} is known to {widest:.2g} cm: turn the wrist further"
+        return f"centre of mass along {', '.join(axes)} is uncertain by {widest:.2g} cm: turn the wrist further"
 
 
 class PayloadMeasurement:
@@ -77,13 +77,13 @@ class PayloadMeasurement:
 
     @property
     def fraction(self) -> float:
-        """Share of the wanted time."""
+        """Share of the requested time."""
         return min(self.seconds / self._wanted, 1.0)
 
     def add(self, state: JointSample, checked: CheckedState, block: Samples | None) -> None:
         """Take a joint state, the result of its checks, and the block that it completed, if any.
 
-        Raises RecordingError if it does not continue the states before.
+        Raises RecordingError if it does not continue the previous states.
         """
         if checked.fault in _ENDING and (self._states or checked.fault is StreamFault.HELD_JOINT):
             raise RecordingError(f"payload: {checked.message}; measure again")
@@ -100,11 +100,11 @@ class PayloadMeasurement:
         inverse = np.linalg.inv(equations.R)
         mass, moment = equations.payload[0], equations.payload[1:4]
         com = moment / mass
-        root = (inverse[1:4] - np.outer(com, inverse[0])) / mass  # of the centre of mass, linearised
+        root = (inverse[1:4] - np.outer(com, inverse[0])) / mass  # for the centre of mass, linearised
         return PayloadProgress(float(mass), float(np.linalg.norm(inverse[0])), com, np.linalg.norm(root, axis=1))
 
     def recording(self) -> Recording:
-        """Recording of the joint states, including joints that the model holds and the robot reports."""
+        """Return a recording of the joint states, including joints that the model holds and the robot reports."""
         model = self._robot.equations.model
         times, states = zip(*self._states, strict=True)
         held = np.array([state.held for state in states])
@@ -119,10 +119,10 @@ class PayloadMeasurement:
 
 
 class PayloadGoal:
-    """One goal of the payload action: joint states while the robot moves, then the solution in another process.
+    """One goal of the payload action: joint states of the moving robot, then the solution in another process.
 
-    ``request`` is an ``IdentifyPayload.Goal``, whose empty fields take the node's options. ``progress`` is the estimate
-    so far. Raises InertidError if the request is impossible.
+    ``request`` is an ``IdentifyPayload.Goal``; the node's options replace empty fields. ``progress`` is the estimate so
+    far. Raises InertidError if the request is impossible.
     """
 
     def __init__(self, request: Any, result: Result, robot: FollowedRobot, options: OnlineNodeOptions) -> None:
@@ -138,14 +138,14 @@ class PayloadGoal:
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = payload.timeout_s, time.monotonic()
         self._measurement = PayloadMeasurement(robot, tool, duration, drift)
-        self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
+        self._process = WorkerProcess(payload_job.__module__)  # imports during the collection of joint states
         self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
         self._failure: InertidError | None = None
         self.progress: PayloadProgress = self._measurement.progress()
 
     @property
     def stage(self) -> tuple[str, float]:
-        """Present stage, and the fraction of it that is done."""
+        """Present stage, and its completed fraction."""
         if self._worker is None:
             return "measuring", self._measurement.fraction
         return self._worker.progress or ("preparing", 0.0)
@@ -169,15 +169,15 @@ class PayloadGoal:
     def poll(self) -> bool:
         silent = time.monotonic() - self._received
         if self._failure is None and self._worker is None and silent > _MAX_STATE_SILENCE_S:
-            self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
+            self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they arrive"))
         return self._failure is not None or (self._worker is not None and self._worker.poll())
 
     def result(self) -> PayloadOutcome:
-        """Return the payload; raise InertidError if there is none."""
+        """Return the payload; raise InertidError without a result."""
         if self._failure is not None:
             raise self._failure
         if self._worker is None:
-            raise RecordingError("payload: is not over yet")
+            raise RecordingError("payload: the measurement has not ended yet")
         return self._worker.result()
 
     def cancel(self, reason: str = "canceled") -> None:
@@ -189,4 +189,4 @@ class PayloadGoal:
         if self._worker is not None:
             self._worker.cancel()
         else:
-            self._process.connection.close()  # which ends the process
+            self._process.connection.close()  # this ends the process

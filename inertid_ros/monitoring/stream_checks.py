@@ -1,7 +1,7 @@
-"""Check a stream of joint states, and name the faults of those that are not new or not possible.
+"""Check a stream of joint states, and name the faults of states that are not new or not possible.
 
-Accepted states get a time that only increases: after a jump of clock or positions, by a break that is long enough for a
-filter to restart.
+Accepted states get an increasing time. After a jump of clock or positions, this time has a break that is long enough
+for a filter to restart.
 """
 
 import math
@@ -14,11 +14,11 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import JointSample
 from inertid_ros.robot.model import RobotModel
 
-BREAK_S = 1.0  # of the time scale, where states do not continue those before
-_MIN_NEW_CLOCK_STATES = 5  # in a row, before states of another clock or after a pause are accepted
-_MAX_EQUAL_STATES = 10  # in a row of exactly the same values
-_MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # to the velocity limit, and rad or m: beyond, a position has jumped
-_HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # rad or m; and how long a held joint must rest after a motion
+BREAK_S = 1.0  # break of the time scale between states that are not continuous
+_MIN_NEW_CLOCK_STATES = 5  # states in a row, before states of another clock or after a pause are accepted
+_MAX_EQUAL_STATES = 10  # states in a row with exactly equal values
+_MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # relative to the velocity limit, and rad or m: a larger step is a jump
+_HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # rad or m; and rest time of a held joint after a motion
 _TURN = 2 * np.pi
 
 
@@ -56,7 +56,7 @@ class CheckedState:
 
 
 class StreamChecks:
-    """Check joint states one by one; a longer step than ``longest_gap_s`` is a pause."""
+    """Check joint states one by one; a step longer than ``longest_gap_s`` is a pause."""
 
     def __init__(self, model: RobotModel, longest_gap_s: float) -> None:
         limits = model.limits
@@ -91,14 +91,14 @@ class StreamChecks:
         for channel in ("position", "velocity", "effort"):
             finite = np.isfinite(getattr(state, channel))
             if not finite.any():
-                return _refused(StreamFault.NOT_FINITE, f"joint_states hold no {channel}; have the driver report it")
+                return _refused(StreamFault.NOT_FINITE, f"joint_states hold no {channel}; let the driver report it")
             if not finite.all():
                 joint = self._names[int(np.argmin(finite))]
                 return _refused(StreamFault.NOT_FINITE, f"{joint}: {channel} is not finite; check the driver")
-        return _refused(StreamFault.NOT_FINITE, "joint_states hold numbers beyond all measure; check the driver")
+        return _refused(StreamFault.NOT_FINITE, "joint_states hold impossibly large numbers; check the driver")
 
     def _off_the_clock(self, state: JointSample) -> CheckedState | None:
-        """Refuse stamps that repeat, or that do not continue those before until several in a row do not."""
+        """Refuse repeated stamps, and the first stamps in a row that do not continue the accepted stamps."""
         if self._last is None:
             return None
         step = (state.stamp_ns - self._last.stamp_ns) * 1e-9
@@ -111,8 +111,8 @@ class StreamChecks:
         if self._elsewhere >= _MIN_NEW_CLOCK_STATES:
             return None
         if step > 0:
-            return _refused(StreamFault.PAUSE, f"joint states are stamped {step:.3g} s after those before")
-        return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before others")
+            return _refused(StreamFault.PAUSE, f"joint states are stamped {step:.3g} s after the last accepted state")
+        return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before earlier states")
 
     def _go_on(self, before: JointSample | None, state: JointSample) -> tuple[StreamFault | None, str]:
         """Advance the time to a state; return the fault of its stamp."""
@@ -124,11 +124,11 @@ class StreamChecks:
         self._now += BREAK_S
         self._elsewhere, self._used = 0, None
         if step < 0:
-            return StreamFault.CLOCK, f"the clock of the joint states went back by {-step:.3g} s; beginning anew"
-        return StreamFault.PAUSE, f"no joint states for {step:.3g} s, or their clock was set; beginning anew"
+            return StreamFault.CLOCK, f"the clock of the joint states went back by {-step:.3g} s; restarting"
+        return StreamFault.PAUSE, f"no joint states for {step:.3g} s, or their clock was set; restarting"
 
     def _stuck(self, before: JointSample | None, state: JointSample) -> CheckedState | None:
-        """Refuse values that are exactly those of before: they are not new measurements."""
+        """Refuse values that exactly equal the previous values: they are not new measurements."""
         if before is None or any(
             getattr(before, channel).tobytes() != getattr(state, channel).tobytes()
             for channel in ("position", "velocity", "effort")):
@@ -138,10 +138,10 @@ class StreamChecks:
         if self._same < _MAX_EQUAL_STATES:
             return _refused(None, "")
         return _refused(
-            StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing")
+            StreamFault.STUCK, "joint states repeat their values with new stamps; check the driver's measurement")
 
     def _held_joint_moves(self, held: Array) -> CheckedState | None:
-        """Refuse states while joints that the model holds, such as those of a gripper, move; they may be anywhere."""
+        """Refuse states while joints that the model holds, such as gripper joints, move; any position is valid."""
         settled = self._now - self._held_moved >= _MIN_HELD_REST_S
         if settled and held is self._held_before:
             return None
@@ -155,10 +155,10 @@ class StreamChecks:
         names = [name for name, moves in zip(self._held_names, moved, strict=True) if moves] or self._held_names
         return _refused(
             StreamFault.HELD_JOINT,
-            f"{', '.join(names)} moves, which the calibration holds; hold it, or calibrate with it moving")
+            f"{', '.join(names)} moves, but the calibration holds this joint; hold it, or calibrate with it moving")
 
     def _followed(self, position: Array, fault: StreamFault | None, message: str) -> CheckedState:
-        """Remove full turns from the position; start a new stretch of time after an impossible jump."""
+        """Remove full turns from the position; insert a break of time after an impossible jump."""
         position = position + self._turns
         if self._used is not None:
             seconds, step = self._now - self._used[0], position - self._used[1]
@@ -171,8 +171,8 @@ class StreamChecks:
                     self._now += BREAK_S
                     fault = StreamFault.JUMP
                     message = (
-                        f"{self._names[worst]} jumps by {abs(step[worst]):.3g} rad or m in {seconds:.3g} s, which its"
-                        " velocity limit excludes; check its encoder and the URDF. Beginning anew")
+                        f"{self._names[worst]} jumps by {abs(step[worst]):.3g} rad or m in {seconds:.3g} s, beyond"
+                        " its velocity limit; check its encoder and the URDF; restarting")
         self._used = self._now, position
         return CheckedState(self._now, position, fault, message)
 

@@ -1,11 +1,11 @@
-"""ROS 2 nodes: parameters in, callbacks, numerics, messages out. They may import everything."""
+"""ROS 2 nodes: parameters, callbacks and messages around the numerics. They may import every other folder."""
 
 import importlib
 import os
 import signal
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # before NumPy is loaded: threads of its small matrices would wait, and spin
+    os.environ.setdefault(_name, "1")  # before NumPy is loaded: its threads would busy-wait on small matrices
 
 MODULES = {"excitation": f"{__name__}.excitation.node"} | {
     name: f"{__name__}.{name}" for name in (
@@ -16,13 +16,13 @@ _FLOWS = ("calibrate", "measure_payload")
 
 
 def run(name: str) -> int:
-    """Run a node and return its exit status; a signal during its imports, which take seconds, ends it at once."""
+    """Run a node and return its exit status; a signal during its imports (seconds) ends it at once."""
     end_at_once_on_signals(name)
     return int(importlib.import_module(MODULES[name]).main())
 
 
 def end_at_once_on_signals(name: str) -> None:
-    """Let SIGINT and SIGTERM end a process that is about to become a node: nothing has begun."""
+    """Let SIGINT and SIGTERM end the process at once, as long as the node has not started."""
 
     def end(*_signal: object) -> None:
         if name in _FLOWS:

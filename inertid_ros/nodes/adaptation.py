@@ -1,7 +1,7 @@
-"""Adaptation node: an arm follows a reference by torques while its parameters adapt, and holds after any fault.
+"""Adaptation node: adaptive torque control of an arm along a reference; after any fault, the arm holds its position.
 
-A lifecycle node. Active means that references are followed. Once it has been active it commands efforts without end:
-deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning up at rest ends that.
+A lifecycle node, which follows references while it is active. After the first activation it always commands efforts:
+when deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning up at rest ends the commands.
 """
 
 import sys
@@ -36,9 +36,9 @@ from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
 
-_MAX_POINTS = 2000  # of a reference; the arm waits while it is read and checked
-_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
-_AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
+_MAX_POINTS = 2000  # points of a reference; reading and checking it delays the control tick
+_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two checks for other nodes that command or publish
+_AUTOSTART_PERIOD_S = 0.5  # between two automatic attempts to start
 _HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
 
 
@@ -54,9 +54,9 @@ class ArmInterface(RobotStates):
         self.manager = ControllerManager(node, options.controller)
 
     def begin(self, options: StateMonitorOptions) -> StateSample:
-        """Return the state of an arm that may be taken over.
+        """Check that the arm can be taken over, and return its state.
 
-        Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands would not arrive.
+        Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands do not arrive.
         """
         self.check_states(options)
         if problem := self.interference():
@@ -67,19 +67,19 @@ class ArmInterface(RobotStates):
         return StateSample(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
-        """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
+        """Return why commands do not arrive, or the other nodes that command or publish states; else empty."""
         return self.commands.problem() or self.several_publishers()
 
     def poll(self) -> None:
-        """Take what has come since the last call; call it at every tick."""
+        """Take messages received since the last call; call it at every tick."""
         self.manager.poll(self.steady())
         super().poll()
 
     def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
-        """Return a trajectory in the order of the joints, on the steady clock; raise InertidError for a wrong one."""
+        """Return a trajectory in the order of the joints, on the steady clock; raise InertidError if it is invalid."""
         if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
-                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are followed; send it in parts")
+                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are accepted; send it in parts")
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
@@ -91,7 +91,7 @@ class ArmInterface(RobotStates):
 
 
 class Adaptation(LifecycleNode):
-    """Lifecycle, topics and the tick around a :class:`~.ControlledArm`, which decides."""
+    """Lifecycle, topics and the tick around a :class:`~.ControlledArm`, which makes all decisions."""
 
     def __init__(self) -> None:
         super().__init__("adaptation")
@@ -153,7 +153,7 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _take_over(self) -> str:
-        """Take the arm over at its present pose; return why not, empty if it is controlled now."""
+        """Take the arm over at its present pose; return the reason for a failure, empty on success."""
         options = self.options
         if self.arm is not None:
             return self.arm.resume(self.robot.steady())
@@ -222,7 +222,7 @@ class Adaptation(LifecycleNode):
         return response
 
     def _check(self) -> None:
-        """Stop if others command the robot, and log a fault once."""
+        """Stop if another node commands the robot, and log a fault once."""
         arm = self.arm
         if arm is None:
             return
@@ -231,7 +231,7 @@ class Adaptation(LifecycleNode):
             self._stop(problem)
         if arm.fault and arm.fault != self.told_fault:
             self.told_fault = arm.fault
-            self.get_logger().error(f"stopped: {arm.fault}; the arm is held, deactivate and activate to go on")
+            self.get_logger().error(f"stopped: {arm.fault}; the arm is held; deactivate and activate to continue")
 
     # Output
 
@@ -264,7 +264,7 @@ class Adaptation(LifecycleNode):
         return judged("motion", values, (ERROR, fault), (WARN, self.refused), otherwise=state)
 
     def _controller_status(self) -> Status:
-        """Status of the controller; a missing one is an error only while the node is in control."""
+        """Status of the controller; a missing controller is an error only while the node is in control."""
         robot = self.robot
         values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
         return judged(
@@ -274,7 +274,7 @@ class Adaptation(LifecycleNode):
             otherwise="commands arrive")
 
     def _parameters_status(self) -> Status:
-        """Status of the estimate: its distance from the first."""
+        """Status of the estimate: its distance from the first estimate."""
         if self.arm is None or self.estimate is None:
             keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
             return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
@@ -283,18 +283,18 @@ class Adaptation(LifecycleNode):
             "Mass (kg)": mass,
             "Added mass (kg)": mass - float(self.estimate.bodies[:, 0].sum()),
             "At their effort limit": int(controller.saturated.sum())}
-        return Status("parameters", OK, "they adapt" if self.arm.accepts else "they are held", values)
+        return Status("parameters", OK, "adapting" if self.arm.accepts else "held", values)
 
     # Ending
 
     def begin_shutdown(self) -> None:
         """Come to rest after a signal, then end."""
-        self._stop("the adaptation node was asked to end")
+        self._stop("the adaptation node received a signal to end")
         self.ending = True
 
     @property
     def shutdown_complete(self) -> bool:
-        """Whether the arm has been held at rest for a while; its last torque goes on holding it."""
+        """True if the arm has been held at rest for a while; the last torque command continues to hold it."""
         if self.arm is None:
             return True
         now = time.monotonic()
@@ -305,7 +305,7 @@ class Adaptation(LifecycleNode):
         return now - self.rested_at > _HOLD_BEFORE_END_S
 
     def on_fault(self, error: Exception) -> None:
-        """Bring the arm to rest after a callback raised; nothing spins any more."""
+        """Bring the arm to rest after an exception in a callback; the executor no longer spins."""
         self._stop(f"internal error: {error}")
         while not self.shutdown_complete:
             self.tick()

@@ -1,6 +1,6 @@
-"""The calibration flow: excite, record, once more for held-out data, identify, validate, publish.
+"""The calibration flow: excite and record, repeat for held-out data, identify, validate, publish.
 
-A client of the other nodes. It keeps the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
+A client of the other nodes. It renews the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
 and leaves the robot at rest. Exit status: 0 done, possibly with a warning; 2 something is missing or failed; 3 the
 result must not be used; 130 interrupted.
 """
@@ -23,7 +23,7 @@ from .flow import DONE, REJECTED, ExcitationMover, Mover, SelfMovingRobot, run_f
 from .flow_client import FlowClient, FlowError
 
 _IDENTIFY_TIMEOUT_S = 1800.0
-_SEED_STEP = 1000  # from round to round, so that none has the seed of the held-out motion
+_SEED_STEP = 1000  # between rounds, so that every seed differs from the seed of the held-out motion
 
 
 class CalibrationFlow:
@@ -56,14 +56,14 @@ class CalibrationFlow:
         return self._conclude(result)
 
     def _end_motions(self) -> None:
-        """Disarm; the identifier goes on without the nodes that move and record."""
+        """Disarm; the identifier continues without the nodes that move and record."""
         self.mover.disarm()
         self.recorder.needed = False
 
     def _next_round(self, number: int, result: Identify.Result) -> str:
         """Record a motion for the parameters that the data so far determines least; return the recording's name."""
         if not result.result_directory:
-            raise FlowError("the identifier writes no results, which the next round needs; set output_directory")
+            raise FlowError("the next round needs a result, but the identifier did not write it; set output_directory")
         seed = _SEED_STEP * (number - 1)
         return self._record(f"round {number}", Excite.Goal(seed=seed, prior=result.result_directory))
 
@@ -83,7 +83,7 @@ class CalibrationFlow:
             return f"the identifier is not ready: {self.identifier.last.message}" if waiting else ""
 
         client.until(lambda: not problem(), problem, wait)
-        if name := self.recorder.last.name:  # as of a flow that was killed
+        if name := self.recorder.last.name:  # for example from a killed flow
             answer = client.trigger("recorder/stop")
             client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
@@ -106,12 +106,12 @@ class CalibrationFlow:
         return name
 
     def _coverage(self, name: str) -> str:
-        """How well the recording so far determines the torque, and what it lacks; empty if unknown."""
+        """Return the torque uncertainty of the recording so far, and the missing data; empty if unknown."""
         status = self.identifier.last
         if status is None or not name or status.recording != name or not status.joint_names:
             return ""
         deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
-        text = f"torque known to {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is not known yet"
+        text = f"torque uncertainty {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is undetermined"
         return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 
     def _start_recording(self) -> str:
@@ -142,7 +142,7 @@ class CalibrationFlow:
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
-            client.show(f"round {len(train)}: torque known to {100 * result.torque_deviation:.2g} %")
+            client.show(f"round {len(train)}: torque uncertainty {100 * result.torque_deviation:.2g} %")
         return result
 
     def _conclude(self, result: Identify.Result) -> int:

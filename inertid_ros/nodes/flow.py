@@ -1,4 +1,4 @@
-"""A flow as an executable, and what moves the robot for it: the excitation node, or the robot by itself."""
+"""Flows as executables, and the movers of the robot: the excitation node, or the robot itself."""
 
 import sys
 from collections.abc import Callable
@@ -30,10 +30,10 @@ _TRANSITION_VERBS = {
     Transition.TRANSITION_DEACTIVATE: "deactivate"}
 
 def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
-    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status.
+    """Run a flow as the node ``name`` with its parameters; report errors as one line and an exit status.
 
-    A flow has ``run()``, which returns the exit status and whose steps raise FlowError with one line that names the
-    remedy; ``leave()``, after which nothing is armed, recording or running; and its ``mover``.
+    A flow has ``run()``, which returns the exit status; its steps raise FlowError with one line that names the remedy.
+    ``leave()`` disarms the robot and ends recordings and goals. The ``mover`` moves the robot.
     """
     try:
         with FlowClient(name) as client:
@@ -42,7 +42,7 @@ def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -
                 parameters: Any = declare(client.node, options)
                 check_given_parameters(client.node)
                 status = _run(client, flow(client, parameters))
-            except InertidError as error:  # of the parameters
+            except InertidError as error:  # in the parameters
                 client.show_error(str(error))
             end_surely(status)
             return status
@@ -63,7 +63,7 @@ def _run(client: FlowClient, flow: Any) -> int:
 
 
 class ExcitationMover:
-    """The excitation node moves the robot; it is armed only as long as motions are wanted."""
+    """Move the robot by the excitation node, which is armed only until the last motion."""
 
     name = "excitation"
 
@@ -78,7 +78,7 @@ class ExcitationMover:
         has_ended = status is not None and status.state in _STATES_WITHOUT_GOAL
         if has_ended or _EXCITE_ACTION not in self._client.open_goals:
             return _AT_REST
-        return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
+        return self._node.lost or "excitation has not reported rest yet; its commands end with the robot at rest"
 
     def wait(self, timeout_s: float) -> None:
         for service_type, name in ((GetState, "get_state"), (ChangeState, "change_state")):
@@ -110,7 +110,7 @@ class ExcitationMover:
             raise FlowError(f"excitation refuses to {verb}: {why}")
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
-        """Have the node plan and execute a motion, which is shown before it begins; ``check`` raises to end it."""
+        """Let the node plan, show and execute a motion; an error from ``check`` ends the motion."""
         shown = False
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
@@ -120,7 +120,7 @@ class ExcitationMover:
                 self._client.show(f"{purpose} motion: {feedback.plan}")
                 if goal.confirm:
                     go = self._client.node.resolve_service_name("excitation/go")
-                    self._client.show(f"look at it; ros2 service call {go} std_srvs/srv/Trigger moves the robot")
+                    self._client.show(f"check it, then move the robot: ros2 service call {go} std_srvs/srv/Trigger")
             if not feedback.stage:
                 return f"{purpose}: checking", None
             return f"{purpose}: {feedback.stage}", feedback.fraction
@@ -133,7 +133,7 @@ class ExcitationMover:
 
 
 class SelfMovingRobot:
-    """A robot that moves by itself when a service asks it to, such as one that balances with its own controller."""
+    """A robot that moves itself on a service call, such as a robot that balances with its own controller."""
 
     name = "the robot"
 
@@ -155,24 +155,24 @@ class SelfMovingRobot:
         pass
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
-        """Ask the robot to move and wait until it has; ``goal`` has no effect."""
+        """Request a motion and wait for its end; ``goal`` has no effect."""
         client, options = self._client, self._options
         answer = client.trigger(options.move_service)
         if not answer.success:
             raise FlowError(f"{purpose} motion: {answer.message}")
         client.show(f"{purpose} motion: {answer.message}")
-        unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
+        unmoved = f"{options.moving_topic} does not report that the robot moves; check the topic"
         client.until(self._is_moving, unmoved, options.wait_s)
 
         def has_ended() -> bool:
             check()
             return not self._is_moving()
 
-        client.until(has_ended, f"{purpose} motion: the robot does not end it", _MOTION_TIMEOUT_S)
+        client.until(has_ended, f"{purpose} motion: the robot has not finished it", _MOTION_TIMEOUT_S)
 
     def _is_moving(self) -> bool:
         return self._moving.last is not None and bool(self._moving.last.data)
 
 
 Mover = ExcitationMover | SelfMovingRobot
-"""What moves a robot for a flow; ``rest`` is what is known of its motion once the flow moves it no more."""
+"""Moves a robot for a flow; ``rest`` describes the robot's motion after the flow has stopped moving it."""

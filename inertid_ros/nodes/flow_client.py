@@ -1,4 +1,4 @@
-"""FlowClient: a step-by-step client of services, actions and lifecycle nodes, that can be interrupted anywhere."""
+"""FlowClient: a step-by-step client of services, actions and lifecycle nodes; it can be interrupted at any time."""
 
 import math
 import shutil
@@ -29,17 +29,17 @@ from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rc
 T = TypeVar("T")
 
 _BAR_CHARACTERS = 30
-_LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line has come for this long
+_LOG_PERIOD_S = 20.0  # a progress line is added to a log of `ros2 launch` after this time without a line
 _ANSWER_TIMEOUT_S, _RETRY_PERIOD_S, _LEASE_PERIOD_S = 10.0, 0.5, 0.1
-_LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
-_SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
-_STATUS_TIMEOUT_S = 60.0  # of a process that lives: short of processor time it publishes nothing for 15 s and more
+_LEAVING_TIMEOUT_S = 1.8  # for all remaining steps after a failure or an interruption
+_SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` reaches some nodes this much later than other nodes
+_STATUS_TIMEOUT_S = 60.0  # for a live process: without enough processor time, its status may pause for 15 s and more
 
 
 class ProgressLine:
-    """Progress on a terminal, whose last line is rewritten as the fraction grows, or else in a log.
+    """Progress as a changing last line on a terminal, or else as lines in a log.
 
-    ``log`` takes a line if ``stream``, by default the standard output, is no terminal.
+    ``log`` takes a line if ``stream``, by default the standard output, is not a terminal.
     """
 
     def __init__(self, log: Callable[[str], object], stream: TextIO | None = None) -> None:
@@ -49,7 +49,7 @@ class ProgressLine:
         self._logged_at = -math.inf
 
     def show(self, label: str, fraction: float | None, note: str = "") -> None:
-        """Show the label of a step, the fraction that is done (None if unknown), and a note, cut to fit the line."""
+        """Show the label of a step, the completed fraction (None if unknown), and a note, cut to fit the line."""
         done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
         percent = "" if fraction is None else f"{100 * done:3.0f} %"
         if self.on_terminal:
@@ -63,7 +63,7 @@ class ProgressLine:
             self.print(f"{text}, {note}" if note else text)
 
     def print(self, message: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         self.end()
         if self.on_terminal:
             print(message, file=self._stream, flush=True)
@@ -83,8 +83,8 @@ class FlowError(InertidError):
     """A step of a flow failed; the message names the remedy."""
 
 
-class Interrupted(Exception):  # noqa: N818 - an interruption is no error
-    """SIGINT or SIGTERM came."""
+class Interrupted(Exception):  # noqa: N818 - an interruption is not an error
+    """SIGINT or SIGTERM was received."""
 
 
 class LostNodeError(FlowError):
@@ -102,11 +102,11 @@ class ReceivedMessages:
 
 
 class ServingNode(ReceivedMessages):
-    """A node that serves a flow: its last status, and whether it lives.
+    """A node that serves a flow, with its last status and its liveliness.
 
-    ``node`` is that of the flow; ``name`` is relative to its namespace; ``status`` is the message type of the topic
-    ``status``, if there is one; ``left`` is what remains when the node is lost, for the message. If a node that is
-    ``needed`` is lost, the flow ends.
+    ``node`` is the flow's node; ``name`` is relative to its namespace; ``status`` is the message type of the topic
+    ``status``, if the served node publishes it; ``left`` describes the state after a loss of the node, for the message.
+    The loss of a ``needed`` node ends the flow.
     """
 
     def __init__(self, node: Node, name: str, status: Any = None, left: str = "") -> None:
@@ -122,10 +122,10 @@ class ServingNode(ReceivedMessages):
 
     @property
     def lost(self) -> str:
-        """Why the node counts as dead; empty while it lives, and before it was seen."""
+        """Reason for the loss of the node; empty while it lives, and before its discovery."""
         how, silent = self._liveliness.lost, time.monotonic() - self._received_at
         if not how and silent > _STATUS_TIMEOUT_S:
-            how = f"has sent no status for {silent:.0f} s"
+            how = f"has not sent its status for {silent:.0f} s"
         return f"{self._name} {how}{self._left}; see its output" if how else ""
 
 
@@ -134,16 +134,16 @@ class FlowClient:
 
     Attributes
     ----------
-    on_terminal : whether messages go to a terminal and not to the log.
-    note : returns the text to show beside the progress of an action.
+    on_terminal : True if messages go to a terminal and not to the log.
+    note : returns the text to show next to the progress of an action.
     open_goals : actions whose goal was sent and whose end is not known.
-    is_interrupted : whether the flow ends because of a signal.
+    is_interrupted : True if the flow ends because of a signal.
     """
 
     def __init__(self, name: str) -> None:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
         self._signaled = self.is_interrupted = self._leasing = False
-        self._leave_by = math.inf  # end of the flow after a failure, finished or not
+        self._leave_by = math.inf  # time limit of the remaining steps after a failure
         handle_signals(self._on_signal)
         init_rclpy()
         self.node = rclpy.create_node(name)
@@ -155,7 +155,7 @@ class FlowClient:
         self.on_terminal = self._line.on_terminal
         self._servers: dict[str, ServingNode] = {}
         self._clients: dict[str, Client] = {}
-        self._discovered: set[str] = set()  # services that know their clients
+        self._discovered: set[str] = set()  # services that have discovered their clients
         self._actions: dict[str, ActionClient] = {}
         self.open_goals: set[str] = set()
         self.note: Callable[[], str] = lambda: ""
@@ -181,17 +181,17 @@ class FlowClient:
         self._line.print(message)
 
     def show_warning(self, message: str) -> None:
-        """Print one line that asks for care."""
+        """Print one line as a warning."""
         if not self._on_stderr(f"warning: {message}"):
             self.node.get_logger().warning(message)
 
     def show_error(self, message: str) -> None:
-        """Print one line of what went wrong."""
+        """Print one line on an error."""
         if not self._on_stderr(f"error: {message}"):
             self.node.get_logger().error(message)
 
     def _on_stderr(self, message: str) -> bool:
-        """Print a message beside the changing line; return False, and print nothing, without a terminal."""
+        """Print a message below the changing line; without a terminal, only return False."""
         if self.on_terminal:
             self._line.end()
             print(message, file=sys.stderr, flush=True)
@@ -214,10 +214,10 @@ class FlowClient:
     def until(
             self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float,
             server: str = "") -> None:
-        """Spin until a condition holds. While the flow leaves, only the loss of the ``server`` that is asked matters.
+        """Spin until a condition holds. While the flow leaves, only the loss of the requested ``server`` matters.
 
-        Raises LostNodeError if a node that is needed is gone; FlowError with the message ``otherwise``, or what that
-        returns, if the time is over; Interrupted after a signal.
+        Raises LostNodeError if a needed node is lost; FlowError with the message ``otherwise``, or its return value,
+        after the timeout; Interrupted after a signal.
         """
         end = time.monotonic() + timeout_s
         while not condition():
@@ -243,11 +243,11 @@ class FlowClient:
         return self._leave_by < math.inf
 
     def fail(self, error: Exception) -> None:
-        """Show why the flow ends, unless that is shown already; what is left to do has little time from now on."""
+        """Show once why the flow ends, and limit the time of its remaining steps."""
         if self._is_leaving:
             return
         end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_DELAY_S)
-        while not self._signaled and time.monotonic() < end:  # what ends all nodes explains errors just before
+        while not self._signaled and time.monotonic() < end:  # a signal to all nodes explains an error just before it
             self._executor.spin_once(timeout_sec=0.05)
         self.is_interrupted = self._signaled
         self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
@@ -269,10 +269,10 @@ class FlowClient:
         return self._actions[name]
 
     def call(self, service_type: Any, name: str, request: Any) -> Any:
-        """Return the answer of a service; raise FlowError if there is none."""
+        """Return the answer of a service; raise FlowError if it does not answer."""
         client, server = self._client(service_type, name), _server(name)
-        absent = f"{client.srv_name} is not there; is its node still running?"
-        silent = f"{client.srv_name} does not answer; is its node still running?"
+        absent = f"{client.srv_name} is not there; check that its node runs"
+        silent = f"{client.srv_name} does not answer; check that its node runs"
         self.until(client.service_is_ready, absent, _ANSWER_TIMEOUT_S, server)
         if name not in self._discovered:
             discovery = ClientDiscovery(self.node, server)
@@ -280,7 +280,7 @@ class FlowClient:
                 self.until(discovery.done, silent, _ANSWER_TIMEOUT_S, server)
             finally:
                 discovery.close()
-            # The server knows all clients that were made before this request.
+            # The server has discovered all clients that were created before this request.
             self._discovered.update(service for service in self._clients if _server(service) == server)
         future = client.call_async(request)
         self.until(future.done, silent, _ANSWER_TIMEOUT_S, server)
@@ -296,7 +296,7 @@ class FlowClient:
         return self.call(Trigger, name, Trigger.Request())
 
     def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
-        """Return the result of a step, which is repeated while it raises FlowError, until the time is over."""
+        """Return the result of a step; repeat the step while it raises FlowError, until the time is over."""
         end = time.monotonic() + timeout_s
         while True:
             try:
@@ -312,7 +312,7 @@ class FlowClient:
         self.until(lambda: time.monotonic() > end, "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
+        """Run every step, also after a failed step, and show the errors; the loss of a node is not an error."""
         for step in steps:
             try:
                 with suppress(LostNodeError):
@@ -326,13 +326,13 @@ class FlowClient:
         """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
 
         While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
-        of a feedback, None if unknown; ``watch`` is called all the time and raises FlowError once the goal is useless.
+        of a feedback, None if unknown; ``watch`` is called repeatedly and raises FlowError once the goal is useless.
 
-        Raises FlowError if the goal is refused, or, once it is canceled, if it took too long or was useless;
-        Interrupted after a signal, once the goal has ended.
+        Raises FlowError if the goal is refused, takes too long or is useless; Interrupted after a signal. An accepted
+        goal is canceled first.
         """
         client = self.action(action_type, name)
-        self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_TIMEOUT_S)
+        self.until(client.server_is_ready, f"action {name} is not there; check that its node runs", _ANSWER_TIMEOUT_S)
         self._leasing = getattr(goal, "lease", False)
         self.open_goals.add(name)
         sent = client.send_goal_async(
@@ -359,10 +359,10 @@ class FlowClient:
             self._line.end()
 
     def _accepted(self, name: str, sent: Future) -> Future:
-        self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
+        self.until(sent.done, f"action {name} does not answer; check that its node runs", _ANSWER_TIMEOUT_S)
         if not sent.result().accepted:
             self.open_goals.discard(name)
-            raise FlowError(f"action {name} refuses the goal; another one is active")
+            raise FlowError(f"action {name} refuses the goal; another goal is active")
         return sent.result().get_result_async()
 
     def _cancel(self, name: str, sent: Future) -> None:

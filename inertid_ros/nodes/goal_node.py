@@ -20,41 +20,41 @@ class GoalNode(Node):
 
     Attributes
     ----------
-    work : on the present goal, in another process or as messages come; None without a goal. Its ``poll()`` returns
-        whether it is over, successful or not; it has ``cancel()``.
+    work : task of the present goal, in another process or driven by messages; None without a goal. Its ``poll()``
+        returns True after its end, successful or not; ``cancel()`` ends it.
     """
 
     work: Any = None
-    _ended: Future | None = None  # of the present goal
+    _ended: Future | None = None  # end of the present goal
     _goal: ServerGoalHandle | None = None
 
     def begin(self, request: Any) -> Any:
-        """Begin what a goal asks for; raise InertidError if that is impossible."""
+        """Begin the work for a goal; raise InertidError if this is impossible."""
         raise NotImplementedError
 
     def conclude(self, work: Any) -> Any:
-        """Return the answer of work that is over; raise InertidError if it failed."""
+        """Return the answer for finished work; raise InertidError if it failed."""
         raise NotImplementedError
 
     def failed(self, reason: str) -> Any:
-        """Return the answer of a goal that failed."""
+        """Return the answer for a failed goal."""
         raise NotImplementedError
 
     def feedback(self, work: Any) -> Any:
         """Return the feedback to publish now, if any."""
 
     def serve_goals(self, action_type: Any, name: str, busy: str) -> None:
-        """Begin to serve an action; ``busy`` says in the log why a second goal is refused."""
+        """Begin to serve an action; ``busy`` is the log message for a refused second goal."""
         self._busy = busy
         self._server = ActionServer(
             self, action_type, name, self._execute, goal_callback=self._accept,
             cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup())
         self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=STEADY)
-        self._timer.cancel()  # while there is no goal
+        self._timer.cancel()  # it runs only during a goal
 
     @property
     def is_serving(self) -> bool:
-        """Whether a goal is active."""
+        """True if a goal is active."""
         return self._ended is not None
 
     async def serve(self, request: Any) -> Any:
@@ -73,7 +73,7 @@ class GoalNode(Node):
         except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             reason = one_line(f"internal error: {type(error).__name__}: {error}")
-        # Not in a finally clause: a node that is destroyed meanwhile has no timer any more.
+        # Not in a finally clause: a node that was destroyed meanwhile no longer has a timer.
         self._timer.cancel()
         self.work = self._goal = self._ended = None
         if answer is not None:
@@ -82,7 +82,7 @@ class GoalNode(Node):
         return self.failed(reason)
 
     def poll_goal(self) -> None:
-        """Look after the work on the present goal."""
+        """Poll the work on the present goal."""
         if self.work is None or self._ended is None or self._ended.done():
             return
         if self._goal is not None and self._goal.is_cancel_requested:
@@ -93,7 +93,7 @@ class GoalNode(Node):
             self._goal.publish_feedback(feedback)
 
     def begin_shutdown(self) -> None:
-        """Give up the present goal after a signal, or after a callback raised."""
+        """Cancel the present goal after a signal, or after an exception in a callback."""
         if self.work is not None:
             self.work.cancel()
 

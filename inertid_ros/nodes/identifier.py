@@ -1,4 +1,4 @@
-"""Identifier node: recordings in, validated parameters out, latched for controllers."""
+"""Identifier node: identifies a robot from recordings and publishes validated parameters for controllers, latched."""
 
 import itertools
 import os
@@ -45,13 +45,13 @@ _VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CAR
 
 
 class Identifier(GoalNode):
-    """Action, subscriptions and publishers. Solving runs in a process of its own."""
+    """Action, subscriptions and publishers. Solving runs in a separate process."""
 
     def __init__(self) -> None:
         super().__init__("identifier")
         self.configuration = declare(self, Configuration)
         self.options = declare(self, IdentifierOptions)
-        if self.options.output_directory:  # not after the robot has moved
+        if self.options.output_directory:  # fail before the robot moves
             check_directory(next_output(self.options.output_directory), RESULT)
         self.model: RobotModel | None = None
         self.recordings = ReceivedRecordings(self.options.keep_recordings)
@@ -90,7 +90,7 @@ class Identifier(GoalNode):
         if self.options.live_coverage:
             self.coverage.prepare(self.model)
         self.publication.describe(self.model)
-        if self.publication.accepted is not None:  # also one of before the restart
+        if self.publication.accepted is not None:  # also a result from before the restart
             self.sequence = max(self.sequence, int(self.publication.accepted.sequence))
 
     def _receive_batch(self, message: SampleBatch) -> None:
@@ -133,7 +133,7 @@ class Identifier(GoalNode):
         return progress and Identify.Feedback(stage=progress.stage, fraction=float(progress.fraction))
 
     def conclude(self, work: Worker) -> Identify.Result:
-        """Publish the report, and the result for controllers unless it must not be used; then the last one stays."""
+        """Publish the report and the result; if the result must not be used, the last result stays published."""
         result = work.result()
         self.sequence += 1
         estimate, stamp = result.estimate, self.get_clock().now().to_msg()
@@ -203,7 +203,7 @@ class Identifier(GoalNode):
             "Validation error (%)": 100.0 * published.validation_relative_error}
         return judged(
             "result", values,
-            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
+            (ERROR, "the result does not belong to the described robot; run the identification again" * foreign),
             (WARN, problem),
             (WARN, care and f"use with care: {care}"),
             otherwise=f"result {published.sequence} is in use")
@@ -214,14 +214,14 @@ def identification_job(
         default_output: str) -> IdentificationJob:
     """Return the job for a goal of the identifier.
 
-    The request names recordings by their paths, or by their names if they were received; if it names none, all complete
-    ones are fitted. ``default_output`` is the directory of numbered results for a request without a directory; if
-    empty, no result is written. Raises InertidError if there is nothing to fit, a recording is unknown, or the output
-    directory cannot be used.
+    The request names recordings by their paths, or by their names if they were received; an empty list means all
+    complete recordings. ``default_output`` is the directory of numbered results for a request without a directory; if
+    both are empty, the result is not written. Raises InertidError without recordings, for an unknown recording, or if
+    the output directory cannot be used.
     """
     train = tuple(request.train) or recordings.complete
     if not train:
-        raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+        raise RecordingError("identify: there is no recording yet; record a motion or name a bag")
     output = Path(request.output_directory).expanduser().absolute() if request.output_directory else None
     if output is None and default_output:
         output = next_output(default_output)

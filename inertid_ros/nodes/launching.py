@@ -1,4 +1,4 @@
-"""What the launch files of this package share."""
+"""Functions shared by the launch files of this package."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,15 +24,15 @@ from inertid_ros.core.errors import ConfigurationError
 JOINT_NAMES = (
     "joint_names",
     "",
-    "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'")
-"""Name, default and description of the argument of launch files whose nodes know the robot's joints."""
+    "map from joint names in recordings and controllers to names in the URDF, as in '{fer_*: panda_*}'")
+"""Name, default and description of the launch argument for nodes that use joint names."""
 
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
     """Return a node of this package, named like its executable, in the namespace of the argument ``namespace``.
 
-    ``common`` are parameter files and dictionaries of parameters of all nodes, of which the last wins; ``parameters``
-    win over them. ``keywords`` are of the launch action.
+    ``common`` are parameter files and dictionaries of parameters for all nodes; later entries override earlier entries,
+    and ``parameters`` override ``common``. ``keywords`` are arguments of the launch action.
     """
     return Node(
         package="inertid_ros", executable=executable, name=executable, namespace=LaunchConfiguration("namespace"),
@@ -60,14 +60,14 @@ def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
     """Return the handler that ends all nodes once a flow has ended.
 
-    ``what`` is the subject of the message if it fails, ``reason`` why all nodes end if it succeeds; if empty, they go
-    on.
+    ``what`` is the subject of the message after a failure, ``reason`` the log message after a success; if it is empty,
+    the nodes continue.
     """
 
     def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
-        if context.is_shutdown:  # as by Ctrl-C, which is no failure
+        if context.is_shutdown:  # for example by Ctrl-C, not a failure
             return None
-        if event.returncode:  # an exception is how a launch file makes `ros2 launch` end with a status other than 0
+        if event.returncode:  # an exception makes `ros2 launch` end with a status other than 0
             raise RuntimeError(f"{what} ended with status {event.returncode}; see its output above")
         return EmitEvent(event=Shutdown(reason=reason)) if reason else None
 
@@ -84,9 +84,9 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
 def described(
     file: str, entities: Iterable[LaunchDescriptionEntity], switches: Mapping[str, Sequence[str]] | None = None
 ) -> LaunchDescription:
-    """Return the description of a launch file, which starts nothing if an argument would have no effect.
+    """Return the description of a launch file; its start fails if an argument would have no effect.
 
-    ``switches`` maps arguments to those that need them to be true.
+    ``switches`` maps a switch to the arguments that have an effect only if the switch is true.
     """
 
     def check(context: LaunchContext) -> None:
@@ -110,14 +110,14 @@ def flag(argument: str) -> ParameterValue:
 
 
 def package_file(*parts: str) -> str:
-    """Return the path of a file below this package's share directory, as `--show-args` shows it."""
+    """Return the path of a file below this package's share directory, as in the output of `--show-args`."""
     return str(Path(get_package_share_directory("inertid_ros"), *parts))
 
 
 class ParameterFile(Substitution):
-    """Path of the parameter file that an argument names, or if it is empty, of ``otherwise``.
+    """Path of the parameter file in an argument, or in ``otherwise`` if the argument is empty.
 
-    launch_ros itself starts nodes also without the file.
+    Without this check, launch_ros would start nodes without the file.
     """
 
     def __init__(self, argument: str, otherwise: Any = "") -> None:
@@ -125,7 +125,7 @@ class ParameterFile(Substitution):
         self._argument, self._otherwise = argument, normalize_to_list_of_substitutions(otherwise)
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the path; raise ConfigurationError if the file is absent or sets a parameter that its node lacks."""
+        """Return the path; raise ConfigurationError if the file is missing or sets an unknown parameter."""
         path = LaunchConfiguration(self._argument).perform(context)
         path = path or perform_substitutions(context, self._otherwise)
         if not Path(path).is_file():
@@ -141,7 +141,7 @@ def common_parameters(*others: Any) -> tuple[Any, ...]:
 
 
 class JointNamesFile(Substitution):
-    """Path of a parameter file with the joint names of the argument ``joint_names``, beside the logs of this launch."""
+    """Path of a parameter file with the joint names of the argument ``joint_names``, in this launch's log directory."""
 
     def perform(self, context: LaunchContext) -> str:
         return str(write_joint_names(LaunchConfiguration("joint_names").perform(context), Path(launch_config.log_dir)))

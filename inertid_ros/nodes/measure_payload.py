@@ -1,6 +1,6 @@
-"""The payload flow: arm, move along a short motion, identify what the robot holds meanwhile, disarm.
+"""The payload flow: arm, move along a short motion, identify the payload during the motion, disarm.
 
-A client of the excitation node and of the online node. It keeps the lease of the motion: when this process ends, the
+A client of the excitation node and of the online node. It renews the lease of the motion: when this process ends, the
 robot stops. Exit status 0 done, 2 something is missing or failed, 130 interrupted.
 """
 
@@ -44,7 +44,7 @@ class PayloadFlow:
         return self._conclude()
 
     def _watch(self) -> None:
-        """Ask for the payload once the robot is on the motion; raise FlowError if the motion is useless."""
+        """Send the payload goal once the robot moves; raise FlowError if the motion is useless."""
         status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options
@@ -53,7 +53,7 @@ class PayloadFlow:
             self.asked = self.payload.send_goal_async(goal)
         if self.ended is None and self.asked is not None and self.asked.done():
             if not self.asked.result().accepted:
-                raise FlowError("the online node identifies another payload; wait until it has")
+                raise FlowError("the online node identifies another payload; wait until it has finished")
             self.ended = self.asked.result().get_result_async()
         answer = self._answer()
         if answer is not None and not answer.success:

@@ -1,4 +1,4 @@
-"""Online node: parameters, changes and payloads of a calibrated robot from its joint states as they come."""
+"""Online node: parameters, changes and payloads of a calibrated robot from its live joint states."""
 
 import json
 import math
@@ -37,22 +37,22 @@ from .goal_node import GoalNode
 from .spin import run_node
 
 _STATES_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.5, 2.0
-_RATE_SAMPLES = 60  # from which the rate is measured
+_RATE_SAMPLES = 60  # for measuring the rate
 _MIN_RATE_HZ, _MAX_RATE_HZ = 10.0, 1e4
 _NO_STATES = "no joint states of the robot; start its driver, or remap joint_states"
 
 
 class Following:
-    """Follows the robot of a result directory by messages of its joint states, once their rate is known.
+    """Follow the robot of a result directory by its joint state messages, once their rate is known.
 
     Raises InertidError if the result cannot be used.
 
     Attributes
     ----------
     robot : None until the rate of the joint states is known.
-    problem : why the last message was not used; empty if it was used.
-    foreign : whether the last message had none of the robot's joints.
-    rejected, last_fault : number of messages that were not used, and why the last of them was not.
+    problem : reason why the last message was not used; empty if it was used.
+    foreign : True if the last message lacked all of the robot's joints.
+    rejected, last_fault : number of rejected messages, and the reason for the last rejection.
     """
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:
@@ -67,7 +67,7 @@ class Following:
             self._begin(options.rate_hz)
 
     def take(self, message: JointState) -> tuple[JointSample, Followed] | None:
-        """Take a message; return its state and the result, None if it was not used or the robot is not followed yet."""
+        """Take a message; return its state and the result, None if it was not used or the rate is not known yet."""
         self.foreign = False
         try:
             sample = self.order.sample(message)
@@ -125,7 +125,7 @@ class Online(GoalNode):
         self.following: Following | None = None
         self.estimate: OnlineEstimate | None = None
         self.sequence, self.solved_ns, self.problem = 0, 0, ""
-        self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "none asked for", "", math.nan, 0.0
+        self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "not requested", "", math.nan, 0.0
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.change_publisher = self.create_publisher(RobotChange, "~/change", LATCHED)
         self.payload_publisher = self.create_publisher(InertiaStamped, "~/payload", LATCHED)
@@ -154,12 +154,12 @@ class Online(GoalNode):
     def _follow(self, directory: str) -> None:
         self.following = Following(directory, self.options)
         if self.work is not None:
-            self.work.cancel("another calibration is followed now; measure again")
+            self.work.cancel("the node now follows another calibration; measure again")
         self.estimate, self.problem = None, ""
         self.get_logger().info(f"following '{self.following.result.model.name}' of {directory}")
 
     def _take_states(self) -> None:
-        ahead = self.get_clock().now().nanoseconds * 1e-9 - time.monotonic()  # by which the clock of stamps is ahead
+        ahead = self.get_clock().now().nanoseconds * 1e-9 - time.monotonic()  # offset of the stamps' clock
         for message, received in self.states.take():
             self._receive(message, received, received + ahead - to_nanoseconds(message.header.stamp) * 1e-9)
 
@@ -202,7 +202,7 @@ class Online(GoalNode):
     def begin(self, request: IdentifyPayload.Goal) -> PayloadGoal:
         following = self.following
         if following is None:
-            raise RecordingError("payload: no calibrated robot is known; set the parameter result, or identify one")
+            raise RecordingError("payload: no calibrated robot; set the parameter result, or calibrate a robot")
         if following.robot is None:
             raise RecordingError(f"payload: {following.problem or following.order.others or _NO_STATES}")
         work = PayloadGoal(request, following.result, following.robot, self.options)
@@ -210,7 +210,7 @@ class Online(GoalNode):
         return work
 
     def poll_goal(self) -> None:
-        """Take joint states first: if this process was held up they wait, and the robot was not silent."""
+        """Take waiting joint states first: after a delay of this process, the robot must not count as silent."""
         self._take_states()
         super().poll_goal()
 
@@ -259,7 +259,7 @@ class Online(GoalNode):
             otherwise=f"{report.rate_hz:.0f} Hz")
 
     def _parameters_status(self) -> Status:
-        estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or identify one"
+        estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or calibrate a robot"
         age_s = (self.get_clock().now().nanoseconds - self.solved_ns) * 1e-9
         values = {
             "Result": str(self.following.result.directory) if self.following is not None else None,
@@ -291,18 +291,18 @@ class Online(GoalNode):
 
 
 def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time) -> InertialParameters:
-    """Make a message of parameters that are not validated on held-out data, and are to be used with care."""
+    """Make a message from parameters without validation on held-out data, with the verdict "use with care"."""
     return InertialParameters(
         header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
         validation_status=InertialParameters.NOT_VALIDATED, verdict=InertialParameters.USE_WITH_CARE,
-        reasons=["followed while the robot moves: not validated on held-out data"],
+        reasons=["estimated while the robot moves: not validated on held-out data"],
         validation_relative_error=float("nan"), **value_fields(model, estimate.parameters, estimate.covariance))
 
 
 def to_robot_change(
         model: RobotModel, change: Change | None, stamp: Time, since: Time,
         false_alarms_per_hour: float) -> RobotChange:
-    """Make a message of the last change, or of None for a robot as it was calibrated."""
+    """Make a message from the last change; None means that the robot is as calibrated."""
     message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
     message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
     if change is None:
@@ -314,17 +314,17 @@ def to_robot_change(
 
 
 def describe_change(change: Change | None) -> str:
-    """Return one line on a change, or on None for a robot as it was calibrated."""
+    """Return one line on a change; None means that the robot is as calibrated."""
     if change is None:
         return "as calibrated"
     if not change.settled:
-        return f"changed; so far {change.cause.value} at {change.subject} explains it best"
+        return f"changed; best explanation so far: {change.cause.value} at {change.subject}"
     unit = "kg" if change.cause in (Cause.PAYLOAD, Cause.LOST_PART) else "N m or N"
     return f"{change.cause.value} at {change.subject}: about {change.amount:+.2g} {unit}"
 
 
 def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Result:
-    """Make the answer for a payload, whose inertia is about its centre of mass in the frame of its link."""
+    """Make the answer for a payload, with the inertia about its centre of mass in the frame of its link."""
     payload, commands = result.payload, result.content["as_robots_take_it"]
     quantities = (payload.mass, *payload.com, *payload.inertia)
     low, high = payload.mass.interval

@@ -34,13 +34,13 @@ from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState
 from .spin import run_node
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
-_SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
-_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
-_FAILURE_LOG_PERIOD_S = 30.0  # starts that are tried again and fail for one reason are logged at this interval
+_SCARCE_SPACE_FACTOR = 2.0  # warning below this multiple of the minimum space for a recording
+_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # one check for callbacks takes some milliseconds
+_FAILURE_LOG_PERIOD_S = 30.0  # repeated failures to start for one reason are logged at this interval
 
 
 class TopicState(NamedTuple):
-    """Number of publishers of a topic, and what is wrong with them in one line; empty if all is well."""
+    """Number of publishers of a topic, and a problem with them in one line; empty if all is well."""
 
     publishers: int
     problem: str
@@ -61,14 +61,14 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
-        self.changed = Future()  # which services await, with the next state as its result
+        self.changed = Future()  # services await it; its result is the next state
         self.failure, self.failure_logged_at = "", -math.inf
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
         self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
         for name, serve in (("start", self._start), ("stop", self._stop), ("clear", self._clear), ("tare", self._tare)):
-            # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
+            # Reentrant: while a start awaits its confirmation, timers and subscriptions must continue.
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.topics = [self._subscribe(source) for source in self.sources]
@@ -89,7 +89,7 @@ class Recorder(Node):
         raise RecordingError(self.session.message if state is SessionState.FAILED else ended)
 
     async def _stop(self) -> str:
-        """End the recording and return its name once everything that arrived until now is safe on the disk."""
+        """End the recording and return its name once all messages received until now are on the disk."""
         self.session.stop(self._now_ns(), time.time_ns())
         name, state = self.session.name, await self._state_after(SessionState.STOPPING)
         if state is SessionState.FAILED:
@@ -97,18 +97,18 @@ class Recorder(Node):
         return name
 
     async def _clear(self) -> str:
-        """Have every receiver of batches forget its recordings; bags stay."""
+        """Let all receivers of batches forget their recordings; bags stay."""
         self.session.clear()
         self.batch_publisher.publish(SampleBatch(last=True))
         return self.session.message
 
     async def _tare(self) -> str:
-        """Take the present values of the wrench topics as their zero; nothing may load the plates."""
+        """Take the present values of the wrench topics as their zero; the plates must be unloaded."""
         self.session.check_idle("stop it before taring")
         return self.watch.tare(self.wrench_topics)
 
     async def _state_after(self, state: SessionState) -> SessionState:
-        """Wait for the state that follows ``state``; return the present one if that has been left already."""
+        """Wait for the state that follows ``state``; return the present state if ``state`` has already ended."""
         if self.session.state is not state:
             return self.session.state
         following: SessionState = await self.changed
@@ -117,7 +117,7 @@ class Recorder(Node):
     # For the session
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as far as its publishers show; empty if they are right.
+        """Return why a topic's publishers cannot bring data; empty if they are right.
 
         With ``absent``, a topic without a publisher is a problem, too.
         """
@@ -205,15 +205,15 @@ class Recorder(Node):
             self.joints[source.name] = names
 
     def _delay(self, source: Source, data: bytes) -> float:
-        """Delay of a message after its stamp [s]; NaN if it has none."""
+        """Return the delay of a message after its stamp [s]; NaN without a stamp."""
         stamp_ns = stamp_of_serialized(data) if source.is_sampled else 0
         return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
 
     def _stamp(self, data: bytes, arrival_ns: int) -> int:
-        """Time of a message [ns]: its stamp or its arrival, as the parameter ``stamps`` says."""
+        """Return the time of a message [ns]: its stamp or its arrival, by the parameter ``stamps``."""
         if self.options.stamps == "header":
             return stamp_of_serialized(data)
-        # The middleware notes an arrival by the system clock, if at all.
+        # The middleware's arrival stamp, if there is one, is on the system clock.
         by_system = arrival_ns and not self.get_parameter("use_sim_time").value
         return arrival_ns if by_system else int(self.get_clock().now().nanoseconds)
 
@@ -253,12 +253,12 @@ class Recorder(Node):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """Complete the bag after a signal, or after a callback raised."""
+        """Complete the bag after a signal, or after an exception in a callback."""
         self.session.close()
 
 
 def _answering(serve: Callable[[], Awaitable[str]]) -> Callable[..., Awaitable[Trigger.Response]]:
-    """Return a callback that answers what ``serve`` returns, or the InertidError that it raises."""
+    """Return a callback that answers with the text or the InertidError of ``serve``."""
 
     async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
@@ -279,12 +279,12 @@ def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -
             return TopicState(len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
         if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
             return TopicState(len(offers), f"{who} best effort; set the parameter reliability to best_effort")
-    absent = f"nobody publishes {topic}; start the robot's driver, or remap the topic"
+    absent = f"{topic} has no publisher; start the robot's driver, or remap the topic"
     return TopicState(len(offers), "" if offers else absent)
 
 
 def recording_status(session: RecordingSession) -> Status:
-    """Status of the recording and of the samples that were left out."""
+    """Status of the recording and of the skipped samples."""
     live = session.recording
     counts = vars(live.counts) if live is not None else {}
     values: dict[str, object] = {
@@ -311,17 +311,17 @@ def disk_status(options: RecorderOptions) -> Status:
         "disk", values,
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
-        (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
+        (ERROR, f"{space}, below min_free_mb {required}; recordings are refused" if free < required else ""),
         (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
         otherwise=space)
 
 
 def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
-    """Status of the messages of a topic; ``joints`` are those of its recorded joint states."""
+    """Status of the messages of a topic; ``joints`` are the joints of its recorded joint states."""
     channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
     values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
     saturated = values["Saturated"]
-    mixed = f"{state.publishers} publishers on {source.name}, whose data is mixed; stop all but one"
+    mixed = f"{state.publishers} publishers mix their data on {source.name}; stop all but one"
     return judged(
         f"topic {source.name}", values,
         (ERROR if state.publishers else STALE, state.problem),

@@ -1,4 +1,4 @@
-"""RecordingSession: the state machine of the recorder, without ROS and without a clock of its own."""
+"""RecordingSession: the state machine of the recorder, without ROS and without its own clock."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,21 +18,21 @@ from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
 @dataclass(frozen=True)
 class Source:
-    """A topic that is recorded."""
+    """A recorded topic."""
 
     name: str  # resolved
     type: str  # PACKAGE/msg/NAME
-    frame: str = ""  # of its wrench; empty takes that of each message
-    of_base: bool = False  # whether it measures the motion of a free base
+    frame: str = ""  # frame of its wrench; if empty, the frame of each message
+    of_base: bool = False  # True for the motion of a free base
 
     @property
     def is_sampled(self) -> bool:
-        """Whether samples hold its values; messages of other topics are only written."""
+        """True if samples contain its values; messages of other topics are only written to the bag."""
         return self.of_base or self.type in (JOINT_STATE, WRENCH_STAMPED)
 
 
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
-    """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
+    """Return joint states first, then wrenches, then the motion of a free base, then topics that are only written.
 
     ``resolve`` returns the full name of a topic, after namespace and remapping.
     """
@@ -43,8 +43,8 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
         *(Source(resolve(other.topic), other.type) for other in options.other_topics.values())]
 
 
-CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
-MAX_SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty
+CONFIRMATION_SAMPLES = 5  # received and committed before a start is confirmed
+MAX_SILENCE_NS = 100_000_000  # after this time without a joint state, the queues count as empty
 MAX_SAMPLE_AGE_NS = 500_000_000  # a recording whose last sample is older is reported as not recording
 
 
@@ -53,38 +53,38 @@ class SessionState(Enum):
 
     IDLE = "idle"
     FAILED = "failed"  # idle; the last recording could not be started or was cut short
-    STARTING = "starting"  # a bag is open; that samples arrive is not confirmed yet
+    STARTING = "starting"  # a bag is open; the arrival of samples is not confirmed yet
     RECORDING = "recording"
     STOPPING = "stopping"  # messages that arrived before the stop are still being taken from the queues
 
 
 @dataclass
 class _OpenRecording:
-    """A recording while it is made. Arrival times are of the system clock [ns], others of the steady clock."""
+    """A recording in progress. Arrival times are on the system clock [ns], other times on the steady clock."""
 
     live: LiveRecording
     started_ns: int
     first_arrival_ns: int
     last_arrival_ns: int = 0  # 0 until the stop
     caught_up: set[str] = field(default_factory=set)  # topics whose queue holds no message from before the start
-    joint_state_ns: int = 0  # when one was last taken from the queue, wanted or not
-    accepted_ns: int = 0  # when one was last accepted
+    joint_state_ns: int = 0  # time of the last joint state from the queue, used or not
+    accepted_ns: int = 0  # time of the last accepted joint state
     drained: bool = False
     batches: int = 0
 
 
 class RecordingSession:
-    """One recording after the other, each from its start to its end.
+    """Recordings in sequence, each from its start to its end.
 
-    All calls come from one thread. ``now_ns`` is always the steady clock, ``arrival_ns`` the system clock, by which the
-    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics. ``recorder``, the node,
-    has ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see :class:`~.recorder.Recorder`.
+    All calls come from one thread. ``now_ns`` is always on the steady clock, ``arrival_ns`` on the system clock, like
+    the middleware's arrival stamps. ``sources`` are in the order of the bag's topics. ``recorder``, the node, has
+    ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see :class:`~.recorder.Recorder`.
 
     Attributes
     ----------
     message : one line about the state.
     lost : messages of the present recording that the middleware reports as lost.
-    last_fault : why a recording failed last; empty before the first failure.
+    last_fault : reason of the last failed recording; empty before the first failure.
     """
 
     def __init__(self, options: RecorderOptions, sources: Sequence[Source], recorder: Any) -> None:
@@ -101,7 +101,7 @@ class RecordingSession:
 
     @property
     def name(self) -> str:
-        """Name of the present recording, or of the last one."""
+        """Name of the present recording, or of the last recording."""
         return f"recording_{self._number:03d}"
 
     # Requests
@@ -109,10 +109,10 @@ class RecordingSession:
     def start(self, now_ns: int, arrival_ns: int) -> None:
         """Begin a recording; :meth:`poll` confirms it, or ends it if no samples arrive.
 
-        Raises RecordingError if a recording is being made already.
+        Raises RecordingError if a recording is already in progress.
         """
         self.check_idle()
-        problem = self._recorder.topic_problem(absent=False)  # one may not be discovered yet
+        problem = self._recorder.topic_problem(absent=False)  # a publisher may not be discovered yet
         if not problem:
             try:
                 self._begin(now_ns, arrival_ns)
@@ -122,19 +122,19 @@ class RecordingSession:
         self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def stop(self, now_ns: int, arrival_ns: int) -> None:
-        """End the recording with what has arrived until now; :meth:`poll` closes it once all of that has been taken.
+        """End the recording with the messages received until now; :meth:`poll` closes it once all of them are taken.
 
-        Raises RecordingError if nothing is being recorded, or it is being stopped already.
+        Raises RecordingError without a recording, or if it is already being stopped.
         """
         if self._open is None:
-            raise RecordingError(f"nothing is being recorded ({self.message})")
+            raise RecordingError(f"there is no recording to stop ({self.message})")
         if self.state is SessionState.STOPPING:
             raise RecordingError(f"{self.name} is being stopped already")
         self._open.last_arrival_ns, self._open.joint_state_ns = arrival_ns, now_ns
         self._change(SessionState.STOPPING, f"stopping {self.name}")
 
     def clear(self) -> None:
-        """Forget the last failure; raise RecordingError while a recording is being made."""
+        """Forget the last failure; raise RecordingError during a recording."""
         self.check_idle()
         self._change(SessionState.IDLE, "cleared")
 
@@ -144,18 +144,18 @@ class RecordingSession:
             self._end(f"{self.name}: closed by shutdown", SessionState.IDLE)
 
     def check_idle(self, remedy: str = "stop it first") -> None:
-        """Raise RecordingError, with a remedy, while a recording is being made."""
+        """Raise RecordingError, with a remedy, during a recording."""
         if self._open is not None:
             raise RecordingError(f"{self.name} is being recorded; {remedy}")
 
     # Messages
 
     def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
-        """Return the recording that a message of a source belongs to; None if it belongs to none.
+        """Return the present recording if a message of a source belongs to it, else None.
 
         A message belongs to the recording if it arrived between start and stop. The queues may hold messages from
-        before the start, and from before the stop when that is long past. A message whose size [bytes] is too large is
-        counted as rejected. ``arrival_ns`` is 0 if the middleware does not note it.
+        before the start; long after the stop, they may still hold messages from before the stop. A message whose size
+        [bytes] is too large is counted as rejected. ``arrival_ns`` is 0 if the middleware does not provide it.
         """
         current = self._open
         if current is None:
@@ -164,7 +164,7 @@ class RecordingSession:
             current.joint_state_ns = now_ns
             if self.state is SessionState.STOPPING and (arrival_ns > current.last_arrival_ns or not arrival_ns):
                 current.drained = True
-        if source.name not in current.caught_up:  # only until the first: the system clock may be set back later
+        if source.name not in current.caught_up:  # only until the first message: the system clock may be set back later
             if arrival_ns and arrival_ns < current.first_arrival_ns:
                 return None
             current.caught_up.add(source.name)
@@ -176,14 +176,14 @@ class RecordingSession:
         return current.live
 
     def note_joint_state(self, now_ns: int) -> None:
-        """Note that a joint state was accepted."""
+        """Store the time of an accepted joint state."""
         if self._open is not None:
             self._open.accepted_ns = now_ns
 
     # Time
 
     def poll(self, now_ns: int) -> None:
-        """Commit samples, confirm or give up a start, finish a stop; call it every few hundredths of a second."""
+        """Commit samples, confirm or abort a start, finish a stop; call it every few hundredths of a second."""
         current = self._open
         if current is None:
             return
@@ -206,21 +206,21 @@ class RecordingSession:
                 self._end(f"not recording: {problem or 'no samples arrive; check the driver'}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
-        """Publish the samples that are complete, once the start is confirmed."""
+        """Publish complete samples, once the start is confirmed."""
         if self._open is not None and self.state is not SessionState.STARTING:
             self._publish(self._open, last=False)
 
     # Reports
 
     def silent_s(self, now_ns: int) -> float:
-        """Time since the last accepted joint state of a confirmed recording [s]; infinite without one."""
+        """Time since the last accepted joint state of a confirmed recording [s]; else infinite."""
         if self._open is None or self.state is SessionState.STARTING:
             return float("inf")
         return (now_ns - self._open.accepted_ns) * 1e-9
 
     @property
     def warning(self) -> str:
-        """What is wrong with the samples so far, in one line; empty if all is well."""
+        """Problem with the samples so far, in one line; empty if all is well."""
         recording = self.recording
         if recording is None:
             return ""
@@ -251,7 +251,7 @@ class RecordingSession:
         self._change(SessionState.STARTING, f"waiting for samples of {self.name}")
 
     def _end(self, message: str, state: SessionState) -> None:
-        """Close the recording; a last batch marks it as complete for receivers."""
+        """Close the recording; the last batch marks it as complete for receivers."""
         ended, self._open = self._open, None
         if ended is not None:
             if state is not SessionState.FAILED:

@@ -76,12 +76,12 @@ class Replay(Node):
             self._finish()
 
     def _ready(self, now: int) -> bool:
-        """Whether every topic has a subscriber and, if it is to be recorded, the recorder takes samples."""
+        """Return True if every topic has a subscriber and the recorder, if requested, takes samples."""
         unsubscribed = [topic for topic, publisher in self.player.items() if publisher.get_subscription_count() == 0]
         if unsubscribed and self.options.wait_s:
             if now - self.created_ns > self.options.wait_s * 1e9:
                 topic = unsubscribed[0]
-                raise InertidError(f"replay: nobody subscribes to {topic}; start its receiver, or set wait_s to 0")
+                raise InertidError(f"replay: {topic} has no subscriber; start its receiver, or set wait_s to 0")
             return False
         self.ready_ns = self.ready_ns or now
         if now - self.ready_ns < _DISCOVERY_S * 1e9 and self.options.wait_s:

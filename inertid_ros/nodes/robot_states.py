@@ -1,4 +1,4 @@
-"""Description and joint states of a robot, for a node that moves it; whether it may begin to move from them."""
+"""Description and joint states of a robot, for a node that moves it; checks of the states before a motion."""
 
 import time
 from collections import deque
@@ -23,29 +23,29 @@ from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
 # Simulated time: the limits of its speed
-MIN_REAL_TIME_FACTOR = 0.1  # slower, a motion of half a minute takes longer than its client waits for anything
-MAX_REAL_TIME_FACTOR = 2.0  # faster, ticks of 5 ms are too seldom for brakes that begin 20 ms after they are asked for
-_MAX_FACTOR_SPAN_S, _MIN_FACTOR_SPAN_S = 2.0, 0.5  # of real time, over which the factor is measured
-_MAX_BACK_S = 0.1  # more is a step of the clock, or a simulator that begins again
-_MAX_STAMP_AHEAD_S = 0.02  # by which stamps of states may be ahead of /clock, which is published less often
-_STATE_WINDOW_S = 0.25  # of joint states, in which a robot must be at rest
-_MIN_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
-_MAX_STEP_TICKS = 10.0  # ticks further apart than this many periods mean that the process was held up
+MIN_REAL_TIME_FACTOR = 0.1  # if slower, a motion of half a minute takes longer than the timeouts of its client
+MAX_REAL_TIME_FACTOR = 2.0  # if faster, ticks of 5 ms are too rare for brakes that begin 20 ms after their request
+_MAX_FACTOR_SPAN_S, _MIN_FACTOR_SPAN_S = 2.0, 0.5  # real time over which the factor is measured
+_MAX_BACK_S = 0.1  # a larger step back is a step of the clock, or a restart of the simulator
+_MAX_STAMP_AHEAD_S = 0.02  # stamps of states may be this far ahead of /clock, which is published less often
+_STATE_WINDOW_S = 0.25  # window of joint states in which the robot must be at rest
+_MIN_NUMBERED_S = 2.0  # the sequence numbers of a single publisher's joint states must increase for this time
+_MAX_STEP_TICKS = 10.0  # a longer step between ticks, in periods, means that the process was delayed
 
 
 class SimulatedTime:
-    """Time of a simulator, by which a motion is sent and watched in place of the steady clock.
+    """Time of a simulator, used for sending and watching a motion instead of the steady clock.
 
-    ``now`` [s] is the newest of ``/clock`` and the stamps of joint states, and never goes back.
+    ``now`` [s] is the newest time of ``/clock`` and the stamps of joint states, and never goes back.
     """
 
     def __init__(self) -> None:
-        self.now = self._real = self._back = 0.0  # _back: by how much /clock has gone back
+        self.now = self._real = self._back = 0.0  # _back: step back of /clock
         self._looks: deque[tuple[float, float]] = deque()  # real and simulated time
 
     def update(self, clock: float, real: float, stamp: float = 0.0) -> None:
         """Take the time of ``/clock``, the steady clock and the stamp of a joint state [s]."""
-        if clock + self._back < self.now - _MAX_BACK_S:  # a motion is watched by the real time since then
+        if clock + self._back < self.now - _MAX_BACK_S:  # the motion is watched by real time
             self._back = self.now + (real - self._real) - clock
         simulated, self._real = clock + self._back, real
         self.now = max(self.now, simulated, min(stamp, simulated + _MAX_STAMP_AHEAD_S))
@@ -55,7 +55,7 @@ class SimulatedTime:
                 self._looks.popleft()
 
     def restart(self) -> bool:
-        """Follow a ``/clock`` that had gone back, as nothing moves; return whether it had."""
+        """Follow a ``/clock`` that has gone back, while the robot rests; return True if it had gone back."""
         had_gone_back, self.now, self._back = self._back > 0, self.now - self._back, 0.0
         return had_gone_back
 
@@ -68,7 +68,7 @@ class SimulatedTime:
         return (last - first) / (end - begin)
 
     def check(self) -> None:
-        """Raise ExcitationError unless a motion can be watched at the speed of the simulator."""
+        """Raise ExcitationError if a motion cannot be watched at the speed of the simulator."""
         if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
             raise ExcitationError(
                 f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
@@ -83,7 +83,7 @@ class JointStateWindow:
         self._recent: deque[tuple[float, JointSample]] = deque()
 
     def take(self, message: JointState, now: float) -> JointSample | None:
-        """Keep and return the model's joints of a message, None if it has none; see :meth:`JointOrder.sample`."""
+        """Store and return the model's joints of a message, None without them; see :meth:`JointOrder.sample`."""
         sample = self._order.sample(message)
         if sample is not None:
             self._recent.append((now, sample))
@@ -94,7 +94,7 @@ class JointStateWindow:
         self._recent.clear()
 
     def filled(self, now: float) -> bool:
-        """Return whether the recent states suffice to check that the robot is at rest."""
+        """Return True if the recent states suffice to check that the robot is at rest."""
         self._forget(now)
         return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _STATE_WINDOW_S
 
@@ -118,7 +118,7 @@ class JointStateWindow:
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Raise ExcitationError if the states are old, wrong, or of a moving robot.
 
-        ``now`` is of the steady clock, ``clock`` of the clock of the stamps [s].
+        ``now`` is on the steady clock, ``clock`` on the clock of the stamps [s].
         """
         self._forget(now)
         options = options.timed(self.period)
@@ -150,14 +150,14 @@ class RobotStates:
 
     Parameters
     ----------
-    urdf : file of the description; empty takes the topic ``robot_description``.
+    urdf : file of the description; if empty, the topic ``robot_description`` is used.
     on_state : called with every joint state that could be read, and its receipt by ROS time and the steady clock [s].
     on_other_robot : called if the description changes to other kinematics.
 
     Attributes
     ----------
-    has_driver : whether a joint state has ever been received, of any joints.
-    rejected : number of joint states that could not be read, and why the newest could not; empty if it could.
+    has_driver : True if any joint state was ever received, of any joints.
+    rejected : number of unreadable joint states, and the error of the newest; empty if it was readable.
     """
 
     def __init__(
@@ -198,12 +198,12 @@ class RobotStates:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Joints of the model; none if no description was received."""
+        """Joints of the model; empty if no description was received."""
         return self._model.joint_names if self._model is not None else ()
 
     @property
     def has_states(self) -> bool:
-        """Whether joint states have been received for long enough to check them."""
+        """True if joint states have been received for long enough to check them."""
         return self._window is not None and self._window.filled(self.steady())
 
     @property
@@ -222,7 +222,7 @@ class RobotStates:
         return float(self._node.get_clock().now().nanoseconds * 1e-9)
 
     def clock_ahead(self) -> float:
-        """Return how far ROS time is ahead of :meth:`steady` [s]."""
+        """Return ROS time minus :meth:`steady` [s]."""
         return ahead_of_steady(self.clock) if self._simulated is None else 0.0
 
     def check_states(self, options: StateMonitorOptions) -> None:
@@ -235,7 +235,7 @@ class RobotStates:
         self.window.check(now, now + self.clock_ahead(), options)
 
     def poll(self) -> None:
-        """Take the joint states that have come since the last call; call it at every tick."""
+        """Take the joint states received since the last call; call it at every tick."""
         clock_ahead = self.clock_ahead()
         if self._simulated is not None:
             self._simulated.update(self.clock(), time.monotonic())
@@ -251,16 +251,16 @@ class RobotStates:
         return self._stream.report(self.steady())
 
     def several_publishers(self) -> str:
-        """Which nodes publish joint states, if there are several; empty otherwise."""
+        """Return a message on the nodes that publish joint states, if there are several; else empty."""
         publishers = self._publishers.look()
         named = {publisher for publisher in publishers if publisher[0] != UNNAMED}
-        # The graph may still hold a publisher that was killed, of which the sequence numbers show nothing.
+        # The graph may still hold a killed publisher; the sequence numbers then show a single publisher.
         one_publishes = self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
         if len(publishers) <= 1 or len(named) <= 1 and one_publishes:
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
         twice = len(named) < len(publishers)
-        killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
+        killed = " (a killed and restarted node counts twice for about 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
 
     def receive_description(self, message: String) -> None:
@@ -271,7 +271,7 @@ class RobotStates:
             self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, self._robot_options, shapes=False)  # in little time: it may move
+        model = load_model(text, self._robot_options, shapes=False)  # takes little time, as the robot may move
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
@@ -284,7 +284,7 @@ class RobotStates:
         return ExcitationError(f"no robot description has been received; configure the {name} node first")
 
     def _described(self, model: RobotModel) -> None:
-        """Take a new description, in classes that need more of it."""
+        """Take a new description; derived classes may override it."""
 
     def _take_state(self, message: JointState, received: float, clock: float) -> None:
         self.has_driver = True
@@ -325,8 +325,8 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
-    """Status of the node's ticks, which are to come at a period [s]."""
-    late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"
+    """Status of the node's ticks with their nominal period [s]."""
+    late = f"the process was delayed by {ticks.longest_step_s:.3f} s; reduce the load of this machine"
     is_late = ticks.longest_step_s > _MAX_STEP_TICKS * period
     values = {
         "Actual frequency (Hz)": ticks.rate_hz,

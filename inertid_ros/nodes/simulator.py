@@ -1,4 +1,4 @@
-"""Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real one."""
+"""Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real robot."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +40,11 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
 
-_MAX_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was and does not catch up
-_MAX_LOST_S = 0.5  # behind the clock; more means that the machine is too slow, and not merely busy for a moment
-_FAULTS_PERIOD_S = 0.2  # between two looks at the parameters below fault
+# A robot has its own computer, which does not pause with this computer. After a longer pause, the simulated time
+# continues from its last value and does not catch up.
+_MAX_LAG_S = 0.3
+_MAX_LOST_S = 0.5  # behind the clock; a longer time means that the machine is too slow, not just busy for a moment
+_FAULTS_PERIOD_S = 0.2  # between two reads of the parameters below fault
 _SENSOR = QoSProfile(depth=50)
 
 
@@ -61,20 +63,20 @@ class Simulator(Node):
 
 
 class Simulation:
-    """Time, faults and topics that all simulated robots have.
+    """Time, faults and topics of all simulated robots.
 
     Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time. Publishes
-    ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if asked for, ``/clock``.
+    ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if configured, ``/clock``.
     """
 
     def __init__(self, node: Node, options: SimulatorOptions, truth: RobotModel) -> None:
         self.node, self.options, self.truth = node, options, truth
-        self.described = truth  # as it is published: the true robot, or one that is wrong by point masses
+        self.described = truth  # the published robot: the true robot, or a robot with errors by point masses
         if options.perturb:
             bodies = perturb(truth, np.random.default_rng(options.perturbation_seed), options.perturbation)
             self.described = load_model(write_urdf(truth, bodies), truth.options)
         self.faults = read(node, FaultOptions, "fault.")
-        self.lost_s = 0.0  # by how much the robot has fallen behind the steady clock
+        self.lost_s = 0.0  # lag of the robot behind the steady clock
         self.states = node.create_publisher(JointState, "joint_states", _SENSOR)
         self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
         self.description = node.create_publisher(String, "robot_description", LATCHED)
@@ -82,7 +84,7 @@ class Simulation:
         self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
 
     def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
-        """Let the time of a robot begin now."""
+        """Start the time of a robot."""
         self.diagnostics = DiagnosticsPublisher(self.node, lambda: [self._status(robot)], lambda: self.truth.name)
         self.zero_ns = STEADY.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
@@ -90,9 +92,9 @@ class Simulation:
         self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
 
     def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
-        """Return by how much a simulated time is behind now [s], and the time lost [ns]: after a pause, all but a rest.
+        """Return the lag of a simulated time behind now [s], and the lost time [ns].
 
-        The robot then goes on where it was.
+        After a pause, all of the lag except ``kept_s`` is lost: the robot continues from its last state.
         """
         behind = (STEADY.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
         if behind <= _MAX_LAG_S:
@@ -123,7 +125,7 @@ class Simulation:
     def _status(self, robot: SimulatedRobot | LeggedRobot) -> Status:
         defaults, faults = attrs.asdict(FaultOptions()), attrs.asdict(self.faults)
         asked = ", ".join(f"fault.{name}" for name, value in faults.items() if value != defaults[name])
-        slow = f"{self.lost_s:.1f} s behind the clock; take other work off this machine"
+        slow = f"{self.lost_s:.1f} s behind the clock; reduce the load of this machine"
         values = {"Simulated time (s)": robot.time, "Lost time (s)": self.lost_s, "Faults": asked}
         return judged(
             "robot", values,
@@ -169,7 +171,7 @@ class SimulatedArm(Simulation):
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
             self._publish_state(self.robot.joint_names, sample, self._stamp(sample.time))
-        if arrived:  # both publishers are held up together
+        if arrived:  # a delay affects both publishers
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
         self._publish_clock(self.robot.time)
@@ -190,7 +192,7 @@ class SimulatedArm(Simulation):
         self._publish_truth(self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
-        """Hold a body fixed to the link of its frame, in place of the body before; one without mass is none."""
+        """Attach a body to the link of its frame, in place of the previous body; a body without mass removes it."""
         try:
             self.robot.become(self._holding(message))
         except InertidError as error:
@@ -216,7 +218,7 @@ class SimulatedArm(Simulation):
 
 
 class ForcePlateRobot(Simulation):
-    """A MuJoCo biped or humanoid in real time. It balances, and moves when ``~/move`` asks it to.
+    """A MuJoCo biped or humanoid in real time. It balances, and moves on a call of ``~/move``.
 
     Also publishes ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, and latched ``~/moving``.
     """
@@ -247,7 +249,7 @@ class ForcePlateRobot(Simulation):
             self._publish_moving()
             response.message = f"moving for {self.robot.movement.duration:.1f} s"
         else:
-            response.message = "the robot is moving already"
+            response.message = "the robot is already moving"
         return response
 
     def _publish_moving(self) -> None:
@@ -256,8 +258,8 @@ class ForcePlateRobot(Simulation):
             self.moving_publisher.publish(Bool(data=self.moving))
 
     def tick(self) -> None:
-        """Advance to now, and publish samples that are evenly spaced in simulated time, whenever the timer comes."""
-        # A machine that cannot keep up slows the robot down; its stamps stay without gaps.
+        """Advance to now, and publish samples that are evenly spaced in simulated time."""
+        # An overloaded machine slows the robot down; its stamps stay without gaps.
         behind, _ = self._behind(self.robot.time, _MAX_LAG_S)
         step = self.options.legged_robot.timestep_s
         per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)
@@ -286,7 +288,7 @@ class ForcePlateRobot(Simulation):
 
 
 class ControllerState:
-    """Publisher of ``<controller>/controller_state``; none if control_msgs is not installed or the name is empty."""
+    """Publisher of ``<controller>/controller_state``; inactive without control_msgs or with an empty name."""
 
     def __init__(self, node: Node, controller: str, joint_names: Sequence[str]) -> None:
         self._joint_names, self._publisher = list(joint_names), None

@@ -26,23 +26,23 @@ from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.parameters import check_given_parameters
 from inertid_ros.ros.topics import STEADY
 
-_SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also if nothing else happens
-_CALLBACK_PERIOD_S = 0.01  # between two looks for callbacks of a node that ticks, unless it has callbacks_s
-_NICE_VALUE = -10  # of a node that moves a robot
+_SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also without other events
+_CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a node that ticks, unless it has callbacks_s
+_NICE_VALUE = -10  # nice value of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SIGEV_THREAD = 2  # of <signal.h>
+_SIGEV_THREAD = 2  # from <signal.h>
 _MIDDLEWARE_END_S = 1.0  # for the middleware to end
-_CALLBACK_END_S = 2.0  # for what a node that moves nothing does at the moment, to close its files, and to end
-# Stamps end at 2**31 s. A node adds to the present time what it does next, and a stamp too late is an error of its own.
+_CALLBACK_END_S = 2.0  # for a node that does not move a robot to finish its callback, close its files, and end
+# Stamps end at 2**31 s. A node adds durations to the present time, and a stamp beyond this end raises an error.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
-MIN_ADDRESS_SPACE_MIB = 1024  # that a node needs, threads of Fast DDS included
+MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Let this process run before others, if the system allows it; call it once the node has its threads.
+    """Run this process before other processes, if the system allows it; call it once the node has its threads.
 
-    Without a real-time priority every thread gets a lower nice value, which harms nobody. In real time (SCHED_FIFO)
-    threads of Fast DDS, which wait actively for one another at times, may keep whatever they wait for from running.
+    Without a real-time priority every thread gets a lower nice value, which is harmless. With SCHED_FIFO, threads of
+    Fast DDS sometimes wait actively for other threads, and may prevent these threads from running.
     """
     try:
         if priority:
@@ -53,16 +53,16 @@ def raise_priority(node: Node, priority: int) -> None:
     try:
         for thread in os.listdir("/proc/self/task"):
             os.setpriority(os.PRIO_PROCESS, int(thread), _NICE_VALUE)
-    except OSError:  # not allowed, or no Linux: as all others then
+    except OSError:  # not allowed, or not Linux: the priority stays
         pass
 
 
 def run_node(make: Callable[[], Any]) -> int:
     """Make a node, spin it until SIGINT or SIGTERM, and return the exit status of the process.
 
-    A node may have ``begin_shutdown()``, called once when a signal comes; ``shutdown_complete`` (a property), which is
-    awaited while the node still spins; ``on_fault(error)``, called in its place when a callback raised; and ``done`` (a
-    property), by which it ends itself. One that has ``tick()`` is ticked every ``tick_s``, see :class:`TickedSpin`.
+    A node may have ``begin_shutdown()``, called once after a signal; ``shutdown_complete`` (a property), which is
+    awaited while the node still spins; ``on_fault(error)``, called instead after an exception in a callback; and
+    ``done`` (a property), which ends the node. A ``tick()`` is called every ``tick_s``, see :class:`TickedSpin`.
 
     The status is 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could not start.
     """
@@ -78,9 +78,9 @@ def run_node(make: Callable[[], Any]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
-    inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it, and it walks all loaded modules once, for 0.2 s
+    inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it; the first call takes 0.2 s for all modules
     gc.collect()
-    gc.freeze()  # a collection that walks all loaded modules takes 0.2 s, in which no watchdog would run
+    gc.freeze()  # a collection over all loaded modules takes 0.2 s and would delay every watchdog
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     status = 1
@@ -102,7 +102,7 @@ def init_rclpy() -> None:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         reason = str(error).partition(", at /")[0].removeprefix("failed to initialize rcl: ")
-        raise InertidError(f"ROS arguments: {reason.rstrip()}; correct what follows --ros-args") from None
+        raise InertidError(f"ROS arguments: {reason.rstrip()}; correct the text after --ros-args") from None
 
 
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
@@ -112,15 +112,15 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore SIGINT and SIGTERM: a terminal and `ros2 launch` both send one, and the second would change the status."""
+    """Ignore SIGINT and SIGTERM: a terminal and `ros2 launch` both send signals; the second would change the status."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def ignore_impossible_times() -> None:
-    """Have all nodes of this process ignore times of ``/clock`` that no stamp can hold; the time before stays.
+    """Let all nodes of this process ignore times of ``/clock`` that are out of the range of stamps.
 
-    rclpy raises in its callback instead, which ends the node: a single time before 1970 would end all nodes with
+    Otherwise rclpy raises in its callback, which ends the node: a single time before 1970 would end all nodes with
     ``use_sim_time``, also in motion.
     """
     received: Any = TimeSource.clock_callback
@@ -134,8 +134,8 @@ def ignore_impossible_times() -> None:
         node: Any = self._get_node()
         if node is not None:
             node.get_logger().warning(
-                f"/clock says {message.clock.sec} s and {message.clock.nanosec} ns, which is no time, and is left out;"
-                " check who publishes it (ros2 topic info -v /clock)",
+                f"/clock has the invalid time {message.clock.sec} s and {message.clock.nanosec} ns, which is ignored;"
+                " check its publisher (ros2 topic info -v /clock)",
                 once=True)
 
     guarded.ignores_impossible_times = True  # type: ignore[attr-defined]
@@ -152,10 +152,10 @@ class _TimerEvent(ctypes.Structure):
 
 
 def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, even if the middleware hangs; by then files are closed and the robot is at rest.
+    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest.
 
-    Fast DDS has been seen to spin for ever while a node is destroyed. It then keeps Python's lock, so that neither
-    threads nor signal handlers of Python run: a timer of the system calls ``_exit`` instead.
+    Fast DDS sometimes spins forever while a node is destroyed. It then keeps Python's lock, so that neither threads nor
+    signal handlers of Python run: therefore a timer of the system calls ``_exit``.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -169,29 +169,28 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
 
 
 class _StopRequest:
-    """Whether a signal asked for the end; a node that moves nothing then ends in time, whatever it is doing.
+    """Stop request by a signal; a node that does not move a robot then ends in time, also during a callback.
 
-    No ``threading.Event``: its lock is not reentrant, and a second signal that comes while the handler of the first one
-    holds it waits for it, in the same thread and therefore for ever, or until all signals that follow have filled the
+    This is not a ``threading.Event``, as its lock is not reentrant: a second signal during the handler of the first
+    signal would wait for the lock in the same thread, and therefore forever, or until later signals have filled the
     stack.
     """
 
     made = False
-    moves_nothing = True  # nor does a node that is being made
+    moves_nothing = True  # also during the creation of a node
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        first, self.made = not self.made, True  # before all else: the next signal may come meanwhile
-        if first and self.moves_nothing:  # a long callback must not hold up its end
+        first, self.made = not self.made, True  # first of all: the next signal may come at any time
+        if first and self.moves_nothing:  # a long callback must not delay its end
             end_surely(0, _CALLBACK_END_S)
 
 
 class TickedSpin:
-    """Ticks of a node at a high rate, and its callbacks at a lower one.
+    """Ticks of a node at a high rate, and its callbacks at a lower rate.
 
-    An executor builds its wait set again whenever it wakes up, which takes rclpy longer than most ticks do: a timer of
-    200 Hz costs a fifth of a core before it has done anything. The node has ``tick()`` and ``tick_s``, the time between
-    two ticks [s, steady clock], of which missed ones are left out; it may have ``callbacks_s``, the time between two
-    looks for callbacks [s].
+    An executor rebuilds its wait set whenever it wakes up. In rclpy this takes longer than most ticks: an empty timer
+    of 200 Hz costs a fifth of a core. The node has ``tick()`` and ``tick_s``, the time between two ticks [s, steady
+    clock]; missed ticks are skipped. It may have ``callbacks_s``, the time between two checks for callbacks [s].
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
@@ -200,9 +199,9 @@ class TickedSpin:
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Tick if that is due, run callbacks if some may wait, and sleep if neither is due.
+        """Tick if a tick is due, run callbacks if some may wait, and sleep if neither is due.
 
-        Callbacks have half of a period of processor time, so that they are not starved if ticks are always late.
+        Callbacks get processor time of half a period, so that ticks that are always late do not starve them.
         """
         now = time.monotonic()
         if now >= self._due:
@@ -221,19 +220,19 @@ class TickedSpin:
         except (TimeoutException, ShutdownException):
             return False
         callback()
-        callback.result()  # or its exception
+        callback.result()  # raises its exception
         return True
 
 
 def tick_by_timer(node: Any) -> None:
-    """Have the executor of a node tick it, for nodes that share one."""
+    """Tick a node by a timer of its executor, for nodes that share an executor."""
     node.create_timer(node.tick_s, node.tick, clock=STEADY)
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:
     ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
     spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)  # noqa: E731
-    if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # which advances by callbacks
+    if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # ROS time advances by callbacks
         tick_by_timer(node)
     elif hasattr(node, "tick"):
         spin_once = TickedSpin(executor, node).spin_once
@@ -258,10 +257,10 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
 
 
 def refuse_impossible_transitions(node: LifecycleNode) -> None:
-    """Answer requests for transitions that the present state does not have with ``success=False``.
+    """Answer requests for transitions that are impossible in the present state with ``success=False``.
 
-    rclpy raises in its service callback instead, which ends the node: a request to activate an active node would stop
-    the robot.
+    Otherwise rclpy raises in its service callback, which ends the node: a request to activate an active node would
+    stop the robot.
     """
     service: Any = getattr(node, "_service_change_state", None)
     if service is None:

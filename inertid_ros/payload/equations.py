@@ -1,9 +1,9 @@
 """Equations of a payload alone: uncertainty of the calibrated robot and drift of its friction are marginalised out.
 
-The torque of a calibrated robot with a payload is ``tau = A (x + d) + A_b T pi + noise``, with the parameters ``x`` and
-the covariance of its result, drift of friction in ``d``, the columns ``A_b`` of the link that holds the payload and the
-payload's parameters ``pi`` in the tool frame, which ``T`` places in the link's. With ``d = L u`` and ``u`` of unit
-variance the equations are least squares in ``u`` and ``pi``, and a QR with ``pi`` last leaves ten rows of ``pi`` alone.
+The torque of a calibrated robot with a payload is ``tau = A (x + d) + A_b T pi + noise``. The result gives the
+parameters ``x`` and their covariance; ``d`` contains drift of friction. ``A_b`` are the columns of the link that holds
+the payload, and ``T`` maps the payload's parameters ``pi`` from the tool frame to the link. With ``d = L u`` and ``u``
+of unit variance, the equations are least squares in ``u`` and ``pi``; a QR with ``pi`` last leaves ten rows of ``pi``.
 A recording without payload shares ``d``, except for the drift between recordings.
 """
 
@@ -23,7 +23,7 @@ from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 _DRIFTING_TERMS = ("viscous", "coulomb", "stribeck")
-_PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; bounds what no equation determines
+_PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; bounds undetermined parameters
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class CalibratedRobot:
 class FrictionDrift:
     """Drift of friction since the calibration: standard deviations as shares of a joint's friction.
 
-    The first is common to all recordings with payload and the reference, the second lies between the two.
+    The first is common to all recordings; the second lies between the recordings with payload and the reference.
     """
 
     since_calibration: float = 0.1
@@ -60,7 +60,7 @@ class FrictionDrift:
 
 
 def friction_drift_root(layout: ParameterLayout, parameters: Array, share: float) -> Array:
-    """``(p, k)`` root of the covariance of drift by a share of friction; offsets by that share of Coulomb friction."""
+    """Root ``(p, k)`` of the covariance of drift by a share of friction; offsets drift by this share of Coulomb's."""
     deviation = np.zeros(layout.size)
     for term in _DRIFTING_TERMS:
         deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
@@ -78,7 +78,7 @@ class ToolFrame:
     Attributes
     ----------
     body : index of the moving body.
-    placement : (10, 10), maps inertial parameters in this frame to those in the body's joint frame.
+    placement : (10, 10), maps inertial parameters in this frame to parameters in the body's joint frame.
     """
 
     name: str
@@ -102,10 +102,10 @@ class ToolFrame:
                 raise ModelError(f"payload: the robot has several last links ({names}); choose one with --frame")
             return cls(model.link_names[last[0]], last[0], np.eye(BODY_PARAMETERS))
         if not tree.existFrame(name):
-            raise ModelError(f"payload: the URDF has no link '{name}'; name the link that holds it with --frame")
+            raise ModelError(f"payload: the URDF has no link '{name}'; name the payload's link with --frame")
         frame = tree.frames[tree.getFrameId(name)]
         if frame.parentJoint == 0:
-            raise ModelError(f"payload: link '{name}' does not move, so that nothing shows what it holds")
+            raise ModelError(f"payload: link '{name}' does not move, so that its payload has no effect")
         placement = transform(np.eye(BODY_PARAMETERS), frame.placement.rotation, frame.placement.translation).T
         return cls(name, int(frame.parentJoint) - 1, placement)
 
@@ -144,7 +144,7 @@ def payload_equations(
 ) -> PayloadEquations:
     """Equations of the payload of a calibrated robot.
 
-    ``recordings`` are equations and channel weights ``(c,)`` of those with payload, then of the reference, if any.
+    ``recordings`` are equations and channel weights ``(c,)``: first with payload, then of the reference, if any.
     """
     layout, x = robot.layout, robot.parameters
     # Columns of the deviations u from the calibration, then of the payload.

@@ -1,4 +1,4 @@
-"""What a wrist force-torque sensor carries, and its bias, from its wrench along its own motion.
+"""Load and bias of a wrist force-torque sensor from its wrench along its own motion.
 
 The sensor measures the wrench that holds the bodies behind it: in its axes, with the specific force ``f`` of its origin
 (acceleration less gravity), angular velocity ``w`` and acceleration ``u``, mass ``m``, first moment ``h`` and inertia
@@ -7,8 +7,8 @@ The sensor measures the wrench that holds the bodies behind it: in its axes, wit
 - force ``m f + u x h + w x (w x h) + b_f``,
 - torque ``h x f + I u + w x I w + b_t``.
 
-Both are linear in the parameters, and stay so if a filter passes over both sides. The sensor may be turned against the
-axes whose pose is known: the tilt of its mount turns the wrench of the load before the bias is added.
+Both are linear in the parameters, also after the same filter on both sides. The sensor may be turned against the axes
+of the known pose: the tilt of its mount turns the wrench of the load before the bias is added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,21 +28,21 @@ from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 
 from .payload import Quantity
 
-_MAX_ROWS = 4000  # of all recordings
-_MIN_DYNAMIC_RATE_HZ = 40.0  # of samples from which accelerations can be taken
-_CUTOFF_HZ = 5.0  # of motion and wrench, where accelerations are taken; people and arms turn tools more slowly
-_REWEIGHTINGS, _MAX_STEPS = 5, 20  # of the weights, and of each fit
-_MAX_MASS_DEVIATION = 0.2  # of the mass; a sensor that was hardly turned does not tell its load from its bias
-_MAX_INERTIA_DEVIATION = 0.2  # of its largest element, up to which an inertia is told
-_RIDGE_SHARE = 1e-14  # of unit columns
+_MAX_ROWS = 4000  # rows of all recordings
+_MIN_DYNAMIC_RATE_HZ = 40.0  # minimum sample rate for the computation of accelerations
+_CUTOFF_HZ = 5.0  # cutoff of motion and wrench, if accelerations are computed; people and arms turn tools more slowly
+_REWEIGHTINGS, _MAX_STEPS = 5, 20  # updates of the weights, and steps of each fit
+_MAX_MASS_DEVIATION = 0.2  # share of the mass; small rotations of the sensor do not separate its load from its bias
+_MAX_INERTIA_DEVIATION = 0.2  # share of its largest element; a less certain inertia is not reported
+_RIDGE_SHARE = 1e-14  # relative to unit columns
 _INTERVAL = 1.96  # deviations of a 95 % interval
-_TILTED_RAD = 0.02  # of a mount; less is no reason to look at it
+_TILTED_RAD = 0.02  # tilt of a mount; a smaller tilt gives no notice
 _BODY, _INERTIA, _BIAS, _TILT = slice(0, 4), slice(4, 10), slice(10, 16), slice(16, 19)
 
 
 @dataclass(frozen=True)
 class SensorMotion:
-    """Wrench ``(N, 6)`` of a sensor [N, N m], and what it is per unit of the parameters of a body, ``(N, 6, 10)``.
+    """Wrench ``(N, 6)`` of a sensor [N, N m], and its regressor ``(N, 6, 10)`` for the parameters of a body.
 
     ``dynamic`` if accelerations are known; else the sensor counts as at rest at every instant.
     """
@@ -63,12 +63,12 @@ class ForceSensorLoad:
     ----------
     mass : [kg]
     com : (3,), centre of mass in the axes of the sensor [m].
-    inertia : (3, 3), about the centre of mass [kg m^2]; None if the motion does not show it.
+    inertia : (3, 3), about the centre of mass [kg m^2]; None if the motion does not determine it.
     bias : (6,), wrench of the sensor without load [N, N m].
     tilt : (3,), rotation vector of the sensor against its measured axes [rad].
     deviations : of mass, com, bias and tilt.
     noise : (6,), root mean square of the residuals [N, N m].
-    reversed : whether the sensor tells the wrench of the load on it, with the opposite sign.
+    reversed : True if the sensor reports the wrench of the load on it, with the opposite sign.
     """
 
     mass: float
@@ -85,10 +85,10 @@ class ForceSensorLoad:
     def notices(self) -> tuple[str, ...]:
         out = []
         if self.reversed:
-            out.append("the sensor tells the wrench that its load exerts: its sign is the opposite of the model's")
+            out.append("the sensor reports the wrench that its load exerts: its sign is opposite to the model's")
         if (np.abs(self.tilt) > np.maximum(_TILTED_RAD, 3 * self.deviations["tilt"])).any():
             degrees = ", ".join(f"{x:.1f}" for x in np.degrees(self.tilt))
-            out.append(f"the sensor is turned by ({degrees}) degrees about its axes against the pose that was recorded")
+            out.append(f"the sensor is turned by ({degrees}) degrees about its axes against the recorded pose")
         return tuple(out)
 
     def quantities(self, name: str) -> tuple[Quantity, ...]:
@@ -119,14 +119,14 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
 
     Parameters
     ----------
-    sensor : name of the wrench; empty for the only one.
+    sensor : name of the wrench; empty if there is only one wrench.
     poses : (N, 7), position [m] and quaternion (x, y, z, w) of the sensor in the world.
     gravity : (3,), in the world [m/s^2].
 
     Raises
     ------
     RecordingError
-        There is no such wrench, or poses are no poses.
+        There is no such wrench, or poses are invalid.
     """
     wrench = _wrench_of(recording, sensor)
     quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
@@ -165,12 +165,12 @@ def _wrench_of(recording: Recording, sensor: str) -> Array:
 def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
     """Load and bias of one sensor along several recordings, by weighted least squares.
 
-    Every axis counts by its own noise, and deviations allow for residuals that are correlated in time.
+    Every axis is weighted by its own noise, and deviations account for residuals that are correlated in time.
 
     Raises
     ------
     RecordingError
-        The motion does not tell load and bias apart.
+        The motion does not separate load and bias.
     """
     stride = max(1, sum(map(len, motions)) // _MAX_ROWS)
     wrench = np.concatenate([motion.wrench[::stride] for motion in motions])
@@ -211,7 +211,7 @@ def _regressor(force: Array, rate: Array, change: Array) -> Array:
 
 
 def _correlation(residual: Array) -> float:
-    """By how much correlation in time of residuals ``(N,)`` widens a variance, at least 1."""
+    """Factor by which correlation in time of residuals ``(N,)`` increases a variance, at least 1."""
     centred = residual - residual.mean()
     power = float(centred @ centred)
     if not power:
@@ -229,7 +229,7 @@ def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSenso
     deviation = np.sqrt(np.diagonal(covariance))
     if not deviation[0] < _MAX_MASS_DEVIATION * mass:
         raise RecordingError(
-            f"the motion does not tell load and bias apart (mass {mass:.3g} kg, standard deviation {deviation[0]:.2g}"
+            f"the motion does not separate load and bias (mass {mass:.3g} kg, standard deviation {deviation[0]:.2g}"
             " kg); turn the sensor far about two axes while it is recorded"
         )
     com = mounted.apply(x[1:4] / x[0])

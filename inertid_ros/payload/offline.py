@@ -1,4 +1,4 @@
-"""Identify what a calibrated robot holds from a result directory and recordings."""
+"""Identify the payload of a calibrated robot from a result directory and recordings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,7 @@ from .payload import Payload, identify_payload, payload_content
 
 # A joint is saturated if this share of the samples reaches this share of its effort limit.
 _SATURATION_SHARE, _SATURATED_SAMPLES = 0.99, 0.01
-# The payload does not explain the recording if the residual exceeds that of the calibration by this factor and this
+# The payload does not explain the recording if the residual exceeds the calibration's residual by this factor and this
 # share of the effort, or if the robot is this far from its calibration.
 _MAX_RESIDUAL_RATIO = 10.0
 _MAX_RESIDUAL_SHARE = 0.15
@@ -42,7 +42,7 @@ _MAX_COM_HALF_WIDTH_M = 0.05
 
 @dataclass(frozen=True)
 class PayloadOptions:
-    """Link in whose frame a payload is expressed (empty: the last moving one), and the mass that may be held [kg]."""
+    """Link in whose frame a payload is expressed (empty: the last moving link), and the largest allowed mass [kg]."""
 
     frame: str = ""
     drift: FrictionDrift = field(default_factory=FrictionDrift)
@@ -71,20 +71,20 @@ def payload_offline(
 
     Parameters
     ----------
-    loaded, reference : recordings with the payload, and of the same session without it.
+    loaded, reference : recordings with the payload, and recordings of the same session without the payload.
     configuration : preparation of recordings; the cutoff of the result takes precedence.
 
     Raises
     ------
     InertidError
-        The result or a recording cannot be used, or the payload is beyond what robot or motion can show.
+        The result or a recording cannot be used, the payload is too heavy, or the motion does not determine it.
     """
     options, configuration = options or PayloadOptions(), configuration or Configuration()
     robot = calibrated_robot(result)
     tool = ToolFrame.from_link(robot.equations.model, options.frame)
     recordings = [*loaded, *reference]
     _check_recordings(result, recordings)
-    # Effort checks look for errors of a URDF; what calibration and payload leave unexplained is checked below.
+    # Effort checks look for errors of a URDF; the residual of calibration and payload is checked below.
     prepare = attrs.evolve(configuration.prepare, check_efforts=False)
     configuration = attrs.evolve(configuration, prepare=prepare)
     dataset = Dataset.screened(robot.equations.model, configuration, loaded, reference)
@@ -92,7 +92,7 @@ def payload_offline(
     dataset = dataset.changed(lambda _part, samples: without_delay(samples, result.effort_delay_s))
     progress("solving", 0.9)
     for finding in dataset.findings:
-        if finding.severity >= Severity.REJECT:  # a payload has no verdict that could say so
+        if finding.severity >= Severity.REJECT:  # a payload has no verdict to report it
             raise RecordingError(str(finding))
     with_payload = dataset.samples(TRAIN)
     payload = identify_payload(robot, tool, with_payload, dataset.samples(VALIDATION), options.drift)
@@ -148,8 +148,8 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
         raise ResultError(f"{result.directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.equation_type != "force" or result.model.free:
         raise ResultError(
-            f"{result.directory}: is not of joint torques on a fixed base, which payloads are identified from; give"
-            " such a result"
+            f"{result.directory}: is not of joint torques on a fixed base, but a payload needs them; give such a"
+            " result"
         )
     keys = ("residual_deviation", "effective_samples")
     with as_written(result.directory / REPORT):
@@ -158,14 +158,14 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
 
 
 def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings that the result was fitted to, without payload, or in which a joint may not have held it."""
+    """Refuse recordings that the result was fitted to, or in which a joint may not have held the payload."""
     model = result.model
     limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
     scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
     for recording in recordings:
         if checksum(recording) in result.fitted_recordings:
             raise RecordingError(
-                f"{recording.name}: is a recording that {result.directory} was fitted to; give one with the payload"
+                f"{recording.name}: is a recording that {result.directory} was fitted to; record the payload"
             )
         for column, joint in enumerate(recording.joint_names):
             limit = limits.get(joint, 0.0)
@@ -175,14 +175,14 @@ def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
             if share > _SATURATED_SAMPLES:
                 raise RecordingError(
                     f"{recording.name}: {joint} is at its effort limit of {limit:g} N m or N in {100 * share:.0f} % of"
-                    " the samples: the payload is heavier than it can hold there; hold a lighter one, or closer"
+                    " the samples: the payload is too heavy for this pose; hold a lighter payload, or hold it closer"
                 )
 
 
 def _check_payload(
     robot: CalibratedRobot, payload: Payload, loaded: Sequence[Samples], largest_mass: float
 ) -> None:
-    """Refuse a payload that the recording does not show, or that the robot cannot hold."""
+    """Refuse a payload that the recording does not determine, or that the robot cannot hold."""
     name = loaded[0].name
     size = np.sqrt(np.mean(np.concatenate([samples.tau[samples.usable] for samples in loaded]) ** 2, axis=0))
     ratio = payload.residual_deviation / np.maximum(robot.deviation, 1e-12)
@@ -195,19 +195,19 @@ def _check_payload(
     if unexplained or surprise > _MAX_SURPRISE_DEVIATIONS:
         raise IdentificationError(
             f"{name}: no payload on {payload.tool.name} explains it: {robot.equations.channels[worst]} is off by"
-            f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g}; is"
-            " it another robot, or held elsewhere? Give its own result or --frame; inertid validate tells other causes"
+            f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g};"
+            " for another robot, give its result; for another link, give --frame; inertid validate reports other causes"
         )
     mass, half = payload.mass, payload.mass.half_width
     robot_mass = float(np.sum(robot.layout.bodies(robot.parameters)[:, 0]))
     if half > max(_MAX_MASS_SHARE * mass.value, _MAX_ROBOT_MASS_SHARE * robot_mass):
         raise IdentificationError(
-            f"{name}: too little motion to tell the payload: its mass is known to {mass.interval[0]:.2g} to"
-            f" {mass.interval[1]:.2g} kg only; move all joints, the wrist into several orientations"
+            f"{name}: too little motion to identify the payload: its mass is between {mass.interval[0]:.2g} and"
+            f" {mass.interval[1]:.2g} kg; move all joints, the wrist into several orientations"
         )
     if mass.value > largest_mass:
         raise IdentificationError(
-            f"{name}: holds {mass.value:.3g} kg, more than the {largest_mass:g} kg that it may; hold a lighter payload"
+            f"{name}: holds {mass.value:.3g} kg, more than the allowed {largest_mass:g} kg; hold a lighter payload"
         )
 
 
@@ -222,7 +222,7 @@ def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
     unknown = [axis for axis, half in zip("xyz", half_widths, strict=True) if half > _MAX_COM_HALF_WIDTH_M]
     if unknown and payload.mass.interval[0] > 0.0:
         lines.append(
-            f"its centre of mass along {', '.join(unknown)} is known to {100 * max(half_widths):.0f} cm only; turn the"
+            f"its centre of mass along {', '.join(unknown)} is uncertain by {100 * max(half_widths):.0f} cm; turn the"
             " wrist into further orientations"
         )
     model = robot.equations.model
@@ -234,7 +234,7 @@ def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
 
 
 def _overload(model: RobotModel, bodies: Array) -> str:
-    """Joint whose gravity torque exceeds its limit within the robot's range; empty if none does."""
+    """Return a text on the joint whose gravity torque most exceeds its limit in the robot's range; else empty."""
     states, limits = sample_states(model), np.asarray(model.limits.effort)
     still = np.zeros_like(states.v)
     torque = np.abs(rigid_torque(model, bodies.reshape(-1, BODY_PARAMETERS), states.q, still, still))
@@ -243,6 +243,6 @@ def _overload(model: RobotModel, bodies: Array) -> str:
     if share[worst] <= 1.0:
         return ""
     return (
-        f"{model.joint_names[worst]} cannot hold it everywhere: gravity asks for up to {torque[:, worst].max():.3g} of"
-        f" {limits[worst]:g} N m or N; keep it closer, or lighter"
+        f"{model.joint_names[worst]} cannot hold it everywhere: gravity needs up to {torque[:, worst].max():.3g} of"
+        f" {limits[worst]:g} N m or N; keep the payload closer, or hold a lighter payload"
     )

@@ -1,9 +1,9 @@
 """Identify mass, centre of mass and inertia of a payload, with intervals; content of payload.json.
 
-The posterior is over physically consistent bodies, by an ensemble sampler. Coordinates are the logarithm of the mass,
-the centre of mass, and the logarithm of the second moments per mass about it: exactly the bodies that can exist.
-Gravity torques show mass and centre of mass; the inertia of a small payload is below the noise, near the border of
-consistency, so that samples ([Goodman2010]_) replace a normal distribution.
+An ensemble sampler draws physically consistent bodies from the posterior. Coordinates are the logarithm of the mass,
+the centre of mass, and the logarithm of the second moments per mass about it: they describe exactly all possible
+bodies. Gravity torques determine mass and centre of mass. The inertia of a small payload is below the noise, near the
+border of consistency, so that samples ([Goodman2010]_) replace a normal distribution.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from .equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFra
 
 _NOISE_ITERATIONS = 4
 _MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
-_ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of an inertia
+_ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of the inertia
 PAYLOAD_FORMAT = 1
-# Prior: root mean square extent per axis of what robots hold (1 to 20 cm), and distance from the tool frame.
+# Prior: root mean square extent per axis of typical payloads (1 to 20 cm), and distance from the tool frame.
 SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1
 COM_DEVIATION = 0.3  # m
 _COORDINATES = 10
 _WALKERS, _STEPS, _BURN_IN, _THINNING = 480, 800, 300, 5  # many walkers: overhead dominates the cost of a step
-_MAX_COORDINATE = 50.0  # no overflow on the way to a rejection
+_MAX_COORDINATE = 50.0  # prevents overflow before a rejection
 _STRETCH = 2.0  # largest step of the stretch move
 _MOMENT_ROWS, _MOMENT_COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # in the coordinates
 
@@ -89,13 +89,13 @@ class Payload:
 
     @property
     def parameters(self) -> Array:
-        """``(10,)`` about the origin of the tool frame; consistent, as means of consistent bodies are."""
+        """``(10,)`` about the origin of the tool frame; consistent, as a mean of consistent bodies."""
         return from_mass_com_inertia(self.mass.value, self.com_vector, self.inertia_matrix)
 
 
 @dataclass(frozen=True)
 class _Data:
-    """Recordings with payload, or those without."""
+    """Recordings, all with payload or all without payload."""
 
     equations: Equations
     recordings: tuple[Samples, ...]
@@ -122,8 +122,8 @@ def identify_payload(
 
     Parameters
     ----------
-    loaded : recordings with the payload, filtered as those of the calibration.
-    reference : recordings of the same session without it.
+    loaded : recordings with the payload, filtered like the calibration's recordings.
+    reference : recordings of the same session without the payload.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def identify_payload(
         ]
         equations = payload_equations(robot, tool, weighted, drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
-        # Noise from the residuals of this estimate gives the weights of the next.
+        # Noise from the residuals of this estimate gives the weights of the next estimate.
         noise = [
             _noise(robot, kind, parameters, equations.loaded_covariance)
             for kind, parameters in zip(data, (equations.loaded, equations.reference), strict=False)
@@ -264,7 +264,7 @@ def _start(equations: PayloadEquations) -> Array:
 
 
 def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Generator) -> Array:
-    """Points of an ensemble of walkers by the stretch move, after a burn-in ([Goodman2010]_ sec. 2)."""
+    """Return points of an ensemble of walkers by the stretch move, after a burn-in ([Goodman2010]_ sec. 2)."""
     half = len(walkers) // 2
     density = _log_density(equations, walkers)
     points = []
@@ -284,14 +284,14 @@ def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Genera
 
 
 def _log_density(equations: PayloadEquations, x: Array) -> Array:
-    """``(k,)`` of coordinates ``(k, 10)``, up to a constant."""
+    """Log density ``(k,)`` at coordinates ``(k, 10)``, up to a constant."""
     x = np.clip(x, -_MAX_COORDINATE, _MAX_COORDINATE)
     bodies = from_mass_com_inertia(*_bodies(x))
     misfit = np.sum((bodies @ equations.R.T - equations.z) ** 2, axis=1)
     logarithm = x[:, 4:] - np.array([2 * np.log(SIZE)] * 3 + [0.0] * 3)
     size = np.sum(logarithm[:, :3] ** 2, axis=1) + 2 * np.sum(logarithm[:, 3:] ** 2, axis=1)
     prior = size / (2 * np.log(SIZE_FACTOR)) ** 2 + np.sum(x[:, 1:4] ** 2, axis=1) / COM_DEVIATION**2
-    return np.asarray(x[:, 0] - 0.5 * (misfit + prior))  # the first makes the prior flat in mass
+    return np.asarray(x[:, 0] - 0.5 * (misfit + prior))  # the first term makes the prior flat in mass
 
 
 def _bodies(x: Array) -> MassComInertia:
@@ -304,9 +304,9 @@ def _bodies(x: Array) -> MassComInertia:
 
 
 def shortest_interval(values: Array, least: float = -np.inf) -> tuple[float, float]:
-    """Shortest interval that holds 95 % of the samples ``(k,)``.
+    """Return the shortest interval that holds 95 % of the samples ``(k,)``.
 
-    If it begins at the smallest samples, it begins at ``least``, the bound of the quantity.
+    If this interval begins at the smallest sample, its lower end is ``least``, the bound of the quantity.
     """
     ordered = np.sort(values)
     inside = int(np.ceil(0.95 * len(ordered)))

@@ -1,1 +1,1 @@
-"""Motion to equations that are linear in the parameters."""
+"""Equations that are linear in the parameters, from motion."""

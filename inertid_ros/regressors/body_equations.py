@@ -1,8 +1,8 @@
 """Equations of bodies without joints: given as matrices, or from the measured motion of every body segment.
 
-Matrices may come from any measurement, and need no URDF. Motion capture of a person gives the motion of every body
-segment: ``sum of external wrenches = sum over segments of Y_b x_b`` ([Lee2019]_ eq. 3.6.3), whatever holds the segments
-together. These are the base rows of a floating base, from the motion of the segments instead of joint angles.
+Matrices may come from any measurement, without a URDF. Motion capture of a person gives the motion of every body
+segment: ``sum of external wrenches = sum over segments of Y_b x_b`` ([Lee2019]_ eq. 3.6.3), for any joints between the
+segments. These are the base rows of a floating base, from the motion of the segments instead of joint angles.
 """
 
 from collections.abc import Sequence
@@ -54,14 +54,14 @@ class MatrixEquations(WholeRowEquations):
         b : (N, c) or (N,), measured side; NaN if not measured. Every channel has its own noise.
         bodies : ndarray, shape (nb, 10), or RobotModel
             Prior of the bodies, ``p = 10 nb``; or a robot, whose layout has ``p`` columns.
-        names, channels : of the ``nb`` bodies and the ``c`` channels.
+        names, channels : names of the ``nb`` bodies and the ``c`` channels.
 
         Returns
         -------
         equations : MatrixEquations
-            To identify, compress or validate with; ``equations.samples(A, b)`` makes samples of further data.
+            For identification, compression and validation; ``equations.samples(A, b)`` makes samples of further data.
         samples : Samples
-            Of ``A`` and ``b``.
+            Samples of ``A`` and ``b``.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class MatrixEquations(WholeRowEquations):
 
     def check(self, samples: Samples) -> None:
         if samples.q.shape[1] != self.count * self.model.layout.size or samples.channels != self.count:
-            raise IdentificationError(f"{samples.name}: is of other equations; make it by samples() of these")
+            raise IdentificationError(f"{samples.name}: fits other equations; make it by samples() of these equations")
 
     def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
         """Samples of further data, with the shapes of :meth:`from_matrix`.
@@ -120,7 +120,7 @@ class BodySegmentEquations(WholeRowEquations):
     """Force and torque about the origin of the first segment, in the axes of the world.
 
     Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
-    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
+    segment's own frame as for a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
     """
 
     equation_type = "segments"
@@ -169,7 +169,7 @@ def segment_samples(
     def joined(*parts: Array) -> Array:
         return np.concatenate(parts, axis=2).reshape(count, -1)
 
-    # The components of the twist change as the frame turns, too.
+    # The components of the twist also change when the frame turns.
     linear = local(a) - np.cross(local(w), local(v))
     force, moment, point = wrench
     tau = np.hstack([force, moment + np.cross(point - origin[:, 0], force)])
@@ -191,12 +191,12 @@ def body_segment_model(
     Raises
     ------
     ModelError
-        A name is given twice, or the prior has a wrong shape or no mass.
+        A name is given twice, or the prior has a wrong shape or lacks mass.
     """
     prior = np.asarray(prior, dtype=float)
     if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):
         raise ModelError(
-            f"{name}: {len(segments)} segments and a prior of shape {prior.shape}; give each a name of its own and ten"
+            f"{name}: {len(segments)} segments and a prior of shape {prior.shape}; give each its own name and ten"
             " parameters")
     if not np.isfinite(prior).all() or (prior[:, 0] <= 0).any():
         raise ModelError(f"{name}: the prior of a segment has no mass or is not finite; give a rough guess")

@@ -1,9 +1,9 @@
 """Drive regressor: joint torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24), and in
 the unknowns of user terms.
 
-The torque that a drive transmits to the bodies behind it, on which the friction of gears depends ([Hamon2010]_ eq. 5),
-is not linear in the parameters: the signal ``load`` is that of given bodies, and
-:func:`~inertid_ros.identification.identify.identify` fits again with the bodies that it estimated.
+The friction of gears depends on the torque that a drive transmits to the bodies behind it ([Hamon2010]_ eq. 5). This is
+not linear in the parameters: the signal ``load`` is the torque of given bodies, and
+:func:`~inertid_ros.identification.identify.identify` fits again with the estimated bodies.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class DriveMotion(NamedTuple):
     direction : ndarray, shape (N, n + couplings)
         Direction of sliding from -1 to 1, of joints, then of couplings, low-passed like the torque.
     fading : ndarray, shape (N, n)
-        Direction times the remaining share of Stribeck friction at the speed of the joint, low-passed alike.
+        Direction times the remaining share of Stribeck friction at the speed of the joint, low-passed like the torque.
     """
 
     q: Array
@@ -46,7 +46,7 @@ class DriveMotion(NamedTuple):
         return cls(q, v, a, *dry_friction_columns(layout, samples))
 
     def select(self, rows: slice | NDArray[np.intp]) -> "DriveMotion":
-        """Some of the samples; in memory the samples of a column are neighbours."""
+        """Select samples; the samples of a column are adjacent in memory."""
         return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
     def of_joints(self) -> "DriveMotion":
@@ -65,7 +65,7 @@ class DriveMotion(NamedTuple):
         return signals if load is None else {**signals, "load": load}
 
 
-_MAX_SIGNAL = 1e100  # of a user term; squares of larger ones overflow
+_MAX_SIGNAL = 1e100  # of a user term; squares of larger signals overflow
 _COLUMNS = {
     "rotor_inertia": lambda motion: motion.a, "viscous": lambda motion: motion.v,
     "coulomb": lambda motion: motion.direction, "offset": lambda motion: np.ones_like(motion.v),
@@ -73,14 +73,14 @@ _COLUMNS = {
 
 
 def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
-    """``(N, len(terms))`` columns of one drive from its motion; in memory the samples of a column are neighbours."""
+    """``(N, len(terms))`` columns of one drive from its motion; the samples of a column are adjacent in memory."""
     if not terms:
         return np.zeros((len(motion.v), 0))
     return np.stack([_COLUMNS[term](motion) for term in terms]).T
 
 
 def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
-    """Columns of the layout of a joint's drive, couplings and user terms, in the order of :func:`drive_rows`."""
+    """Layout columns of a joint's drive, couplings and user terms, in the order of :func:`drive_rows`."""
     drives = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))
     coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
@@ -89,9 +89,9 @@ def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
 
 
 def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None = None) -> list[list[Array]]:
-    """Columns of every joint, ``(N,)`` each; shared ones are computed once. The load is :func:`load_of_terms`.
+    """Columns ``(N,)`` of every joint; shared columns are computed once. ``load`` is :func:`load_of_terms`.
 
-    Raises IdentificationError: a formula of a user term has no usable value on the motion.
+    Raises IdentificationError: a formula of a user term is not finite or too large on the motion.
     """
     signals = [_COLUMNS[term](motion.of_joints()) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
@@ -106,14 +106,14 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
             if not (usable := np.abs(column) < _MAX_SIGNAL).all():
                 q, v = (values[np.argmin(usable), of_joint] for values in (motion.q, motion.v))
                 raise IdentificationError(
-                    f"robot.terms: '{name}' is not finite, or huge, where {layout.joints[of_joint]} is at {q:.3g} rad"
-                    f" or m and moves at {v:.3g} per second; write a formula that is finite on all of the motion")
+                    f"robot.terms: '{name}' is not finite, or huge, when {layout.joints[of_joint]} is at {q:.3g} rad"
+                    f" or m and moves at {v:.3g} per second; write a formula that is finite on the whole motion")
             rows[of_joint].append(column)
     return rows
 
 
 def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion, load: Array | None = None) -> Array:
-    """``(N, n)`` torque of all drives, couplings and user terms. The load is :func:`load_of_terms`."""
+    """``(N, n)`` torque of all drives, couplings and user terms. ``load`` is :func:`load_of_terms`."""
     torque = np.zeros_like(motion.v)
     for term in layout.drive_terms:
         torque += parameters[layout.drive(term)] * _COLUMNS[term](motion.of_joints())
@@ -126,7 +126,7 @@ def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion
 
 
 def load_of_terms(model: RobotModel, q: Array, v: Array, a: Array) -> Array | None:
-    """``(N, n)`` torque of the bodies on the joints, the signal ``load``; None if no user term depends on it."""
+    """``(N, n)`` torque of the bodies on the joints, the signal ``load``; None if user terms do not depend on it."""
     if not any(term.uses_load for term in model.layout.terms):
         return None
     return rigid_torque(model, model.load_bodies, q, v, a)[:, model.velocities - model.joints :]

@@ -1,8 +1,8 @@
-"""Equations: linear relations between a robot's measurements and its parameters, whatever is measured.
+"""Equations: linear relations between a robot's measurements and its parameters, for any measured quantity.
 
-Identification, compression, prediction and validation use equations by this interface alone. A type of equations is a
-class, such as :class:`~.force_equations.ForceEquations` (joint torques; on a free base also the wrench on the whole
-robot). A further type is one more class, with its name in :data:`~inertid_ros.config.identification.EQUATION_TYPES`.
+Identification, compression, prediction and validation only use this interface. A type of equations is a class, such as
+:class:`~.force_equations.ForceEquations` (joint torques; on a free base also the wrench on the whole robot). To add a
+type, add a class, and its name to :data:`~inertid_ros.config.identification.EQUATION_TYPES`.
 """
 
 from abc import ABC, abstractmethod
@@ -32,7 +32,7 @@ class Equations(ABC):
     model : the robot, whose ``layout`` orders ``x``.
     channels : ``c`` names, for messages and reports; for channels of joints the joint names.
     joint_channels : channels of the joints, in their order; may be empty.
-    optional : whether channels may have no sample at all; otherwise that is an error.
+    optional : whether channels may lack all samples; otherwise a channel without samples is an error.
     """
 
     equation_type: ClassVar[str]
@@ -56,12 +56,12 @@ class Equations(ABC):
         """``(N, c)`` predicted measurements of the channels, from parameters ``(p,)``."""
 
     def noise(self, samples: Samples) -> Array | None:
-        """Mean variance ``(c,)`` up to a common factor, if the regressor is noisy; None if residuals show it."""
+        """Mean variance ``(c,)`` up to a common factor, if the regressor is noisy; None if residuals determine it."""
         return None
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the equations apart from the robot; only information of equal fingerprints is merged."""
+        """Identity of the equations without the robot; only information with equal fingerprints is merged."""
         return self.equation_type
 
     @property
@@ -78,7 +78,7 @@ class Equations(ABC):
                 f" '{self.model.name}' have {expected}; prepare the recording with this model")
 
     def of_joints(self, values: Array) -> Array:
-        """``(n,)`` per joint from ``(c,)`` per channel; NaN if joints have no channels."""
+        """``(n,)`` per joint from ``(c,)`` per channel; NaN if joints lack channels."""
         joint_values = np.asarray(values)[self.joint_channels]
         return joint_values if len(joint_values) else np.full(self.model.joints, np.nan)
 
@@ -86,13 +86,13 @@ class Equations(ABC):
 class RowWriter(ABC):
     """Writes equations sample by sample as columns, ready for QR.
 
-    A writer may use fewer columns than the layout; those of the layout are exact combinations of them, see
+    A writer may use fewer columns than the layout; layout columns are exact combinations of written columns, see
     :func:`~.rigid_body_regressor.regroup_to_parents`.
 
     Attributes
     ----------
-    spans : for each channel, its columns in the array; the last of them is for the measured side.
-    expansions : for each channel ``(s - 1, len(columns))``, columns of the layout from those written.
+    spans : for each channel, its columns in the array; the last column is for the measured side.
+    expansions : for each channel ``(s - 1, len(columns))``, columns of the layout from written columns.
     """
 
     spans: tuple[slice, ...]
@@ -105,11 +105,11 @@ class RowWriter(ABC):
 
     @abstractmethod
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
-        """Fill ``out[channel, span without its last]`` of ``out (c, width, k)`` for ``k`` rows of samples."""
+        """Fill the spans without their last column of ``out (c, width, k)`` for ``k`` rows of samples."""
 
 
 class WholeRowEquations(Equations):
-    """Equations whose coefficients are computed as one array; for types with few samples, where speed is no matter."""
+    """Equations whose coefficients are computed as one array; suitable only for types with few samples."""
 
     @abstractmethod
     def coefficients(self, samples: Samples, rows: slice) -> Array:
@@ -132,7 +132,7 @@ class WholeRowWriter(RowWriter):
 
     def __init__(self, equations: WholeRowEquations) -> None:
         self._equations = equations
-        self._recording: Samples | None = None  # of the constant, which is computed once
+        self._recording: Samples | None = None  # recording of the constant, which is computed once
         self._constant: Array | float = 0.0
         self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
         self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)

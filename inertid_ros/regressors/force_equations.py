@@ -1,8 +1,8 @@
 """Equations of force: joint torques, and on a free base also the wrench that moves the whole robot.
 
 The inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``, row by row ([Lee2019]_ eq. 3.2.13; [vanDerGaag2024]_ eqs.
-10-14): base rows contain external wrenches and no joint torque; rows of joints without a contact behind them contain no
-external wrench.
+10-14): base rows contain external wrenches, but not joint torques; rows of joints without a contact behind them do not
+contain external wrenches.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ class ForceEquations(Equations):
 
     @property
     def fingerprint(self) -> str:
-        """Base rows in the frame of a plate are other equations."""
+        """Base rows in the frame of a plate are different equations."""
         ground = self.model.ground
         return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
@@ -101,7 +101,7 @@ class ForceWriter(RowWriter):
         for velocity, moved in enumerate(bodies.moved_bodies(model)):
             written = np.arange(self._regressor.columns[moved[0]].start, self._regressor.columns[moved[-1]].stop)
             first = written[0]
-            if velocity < self._forces:  # the few columns are moved together
+            if velocity < self._forces:  # these few columns become adjacent
                 written, first = self._moments, 0
             others = equations.other_columns(velocity)
             self._rotor_columns.append(others[0] - layout.body_size)
@@ -156,7 +156,7 @@ def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:
 
 
 def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -> Samples:
-    """Samples of joint torque without that of a load, with efforts multiplied by the gains ``(n,)`` of the drives."""
+    """Samples of joint torque without the torque of a load, with efforts times the gains ``(n,)`` of the drives."""
     torque = load_torque(model, load, samples) if load.any() else 0.0
     noise = None if samples.effort_noise is None else np.abs(gains) * samples.effort_noise
     return replace(samples, tau=gains * (samples.tau + torque) - torque, effort_noise=noise)

@@ -1,8 +1,8 @@
 """Equations of momentum: six rows per sample of a floating robot, without torque or acceleration ([Naveen2019]_).
 
-The momentum of base and joints is the negative of that of the reaction wheels: ``K x = m`` (eq. 26). Linear momentum is
-zero, so that only the wheels, whose inertia is known, set the scale of the parameters. In the base frame, about its
-origin, the pose does not matter; with zero total momentum that frame suffices, as zero is zero in every frame.
+The momentum of base and joints is the negative momentum of the reaction wheels: ``K x = m`` (eq. 26). Linear momentum
+is zero, so that only the wheels, whose inertia is known, set the scale of the parameters. In the base frame, about its
+origin, the pose does not matter. This frame suffices for zero total momentum, because zero is zero in every frame.
 Momentum about a fixed point, the origin of the world, is conserved.
 """
 
@@ -23,24 +23,24 @@ from .rigid_body_regressor import RigidBodyRegressor
 
 _LINEAR_CHANNELS = 3  # linear momentum depends on masses and first moments only
 _MASS_AND_MOMENTS = 4  # parameters of a body
-_NOISE_POSES = 300  # over which noise is averaged
-_MIN_NOISE_RATIO = 1e-6  # of the fastest rate
+_NOISE_POSES = 300  # poses over which noise is averaged
+_MIN_NOISE_RATIO = 1e-6  # relative to the fastest rate
 
 
 def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None) -> Array:
     """System momentum regressor ``K`` of a tree on a free base ([Naveen2019]_ eqs. 1-12).
 
-    Momentum is linear in the velocity as force is in the acceleration of a robot at rest that weighs nothing: the rows
-    are those of the wrench on the base, with the velocity in place of the acceleration.
+    Momentum depends on the velocity as the force on a resting robot without gravity depends on its acceleration: the
+    rows are the rows of the wrench on the base, with the velocity in place of the acceleration.
 
     Parameters
     ----------
     tree : its first body is the base.
-    twist : (N, 6), of the base in its own frame, linear [m/s] then angular [rad/s].
+    twist : (N, 6), twist of the base in its own frame, linear [m/s] then angular [rad/s].
     q, v : (N, n), joint positions and velocities.
     pose : ndarray, shape (N, 7), optional
-        Of the base in the world, x y z [m], qx qy qz qw, for momentum in the world frame, about its origin; default in
-        the base frame, about the base's origin.
+        Pose of the base in the world, x y z [m], qx qy qz qw, for momentum in the world frame, about its origin. By
+        default momentum is in the base frame, about the base's origin.
 
     Returns
     -------
@@ -59,9 +59,9 @@ def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Arr
 
 
 class MomentumEquations(WholeRowEquations):
-    """Momentum in the base frame, about the base's origin, if robot and wheels together have none.
+    """Momentum in the base frame, about the base's origin, if the momentum of robot and wheels together is zero.
 
-    Drives are in no equation, and the model is that of the bodies alone.
+    The equations and their model do not contain drives.
     """
 
     equation_type = "momentum"
@@ -73,7 +73,7 @@ class MomentumEquations(WholeRowEquations):
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
             raise ModelError(
-                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free")
+                f"robot '{model.name}': momentum equations need a robot that floats; set robot.base to free")
         self.model = model.with_layout(drive_terms=(), couplings=(), terms=())
 
     @cached_property
@@ -90,7 +90,7 @@ class MomentumEquations(WholeRowEquations):
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
     def noise(self, samples: Samples) -> Array:
-        """From the noise of the measured rates: momentum is linear in them, with the prior as factors."""
+        """Noise from the noise of the measured rates: momentum is linear in the rates, with the prior as factors."""
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_POSES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
         inertial = self.model.prior[: self.model.layout.inertial_size]
@@ -122,7 +122,7 @@ class MomentumChangeEquations(MomentumEquations):
     in_world = True
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, 6)`` momentum of base and joints in the world, less its mean [N s, N m s]."""
+        """``(N, 6)`` momentum of base and joints in the world, minus its mean [N s, N m s]."""
         momentum = super().predict(parameters, samples)
         return momentum - momentum[samples.usable].mean(axis=0)
 

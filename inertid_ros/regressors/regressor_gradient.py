@@ -1,22 +1,22 @@
 """Derivative of a weighted sum of regressor elements by the motion, without the derivative of each element.
 
 The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse ([Ayusawa2017]_ eqs. 18-40;
-[Lee2019]_ sec. B.3). Every element is made of the wrench that a body takes, linear in its parameters, in the root
-frame: with the screw of a joint it is that joint's torque, without one a component of the wrench that the ground
-supplies at the root. The weights of all rows of one body therefore add up to six numbers per parameter; these give the
-derivatives by the motion of that body alone, and sums over subtrees those by the motion of each joint. No array of size
-rows times columns times joints is formed: the cost is that of about two regressors, for any number of parameters of the
-motion. Rows of the ground reaction at the root cost nothing: their screws are the unit vectors.
+[Lee2019]_ sec. B.3). Every element comes from the wrench that moves a body, linear in its parameters, in the root
+frame: times the screw of a joint it is the torque of this joint, without a screw a component of the ground's wrench at
+the root. So the weights of all rows of one body add up to six numbers per parameter. They give the derivatives by the
+motion of this body alone; sums over subtrees give the derivatives by the motion of each joint. An array of size rows
+times columns times joints is not needed: the cost is about two regressors, for any number of parameters of the motion.
+Rows of the ground's wrench at the root are free of cost: their screws are the unit vectors.
 
-With ``F`` the wrenches, ``D_b = sum_j S_j Z_jb`` and ``gV, gA`` the derivatives by the velocity and acceleration of
-body ``b`` in place, joint ``i`` turning everything beyond it about its screw ``S`` changes the sum by
+``F`` are the wrenches, ``D_b = sum_j S_j Z_jb``, and ``gV, gA`` are the derivatives by the velocity and acceleration of
+body ``b`` in place. If joint ``i`` turns all bodies beyond it about its screw ``S``, the sum changes by
 
 ``dq: S . sum(u - t) + r . sum(gV + V x* gA) + s . sum gA``,
 ``dv: S . sum(gV + V x* gA) + 2 r . sum gA``,  ``da: S . sum gA``
 
-with sums over the bodies that the joint moves, ``r = V' x S`` and ``s = A' x S + V' x r`` from the motion of the
-body before it, ``t_b = sum_c D_bc x* F_bc`` for what the weights' rows miss when the body turns alone, and
-``u_j = S_j x* sum_b F Z_j`` for the rows that turn along.
+with sums over the bodies that the joint moves. ``r = V' x S`` and ``s = A' x S + V' x r`` come from the motion of the
+body before it. ``t_b = sum_c D_bc x* F_bc`` corrects for wrenches that turn while their rows stay, and
+``u_j = S_j x* sum_b F Z_j`` for rows that turn.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class BodyWrenches:
 
 
 def moved_columns(kinematics: TreeKinematics) -> Array:
-    """``(n, 10 nb)`` one for columns of bodies that a joint moves, else zero."""
+    """``(n, 10 nb)`` 1 for columns of bodies that a joint moves, else 0."""
     return np.repeat(kinematics.ancestry, BODY_PARAMETERS, axis=1).astype(float)
 
 
@@ -78,13 +78,13 @@ class MotionGradient:
 def regressor_product_gradient(
         kinematics: TreeKinematics, state: TreeState, joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0, wrenches: BodyWrenches | None = None) -> MotionGradient:
-    """Value and gradient of ``<Z, Y>`` at the state of ``N`` samples, whose wrenches may be known.
+    """Value and gradient of ``<Z, Y>`` at the state of ``N`` samples; ``wrenches`` are computed if not given.
 
     Parameters
     ----------
     joint_weights : ndarray, shape (N, n, 10 nb)
-        Of the joint torque regressor; elements of bodies that a joint does not move have no effect.
-    base_weights : (N, 6, 10 nb), of the regressor of the reaction wrench at the root (force, torque).
+        Weights of the joint torque regressor; elements of bodies that a joint does not move have no effect.
+    base_weights : (N, 6, 10 nb), weights of the regressor of the reaction wrench at the root (force, torque).
     """
     wrenches = wrenches or BodyWrenches.of(state)
     S, V, F = state.screws, state.velocity, wrenches.regressor
@@ -128,7 +128,7 @@ def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Arra
 
 
 def _column_cross(D: Array, F: Array) -> Array:
-    """``(N, nb, 6)`` sum over each body's columns of ``D x* F`` of ``(N, 6, 10 nb)``."""
+    """``(N, nb, 6)`` sum of ``D x* F`` over each body's columns, with ``D`` and ``F`` ``(N, 6, 10 nb)``."""
     shape = (len(D), 6, -1, BODY_PARAMETERS)
     left, right = (np.moveaxis(x.reshape(shape), 2, 1) for x in (D, F))
     E = left @ right.swapaxes(-1, -2)  # (N, nb, 6, 6) sums of products of components

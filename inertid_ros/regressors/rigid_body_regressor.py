@@ -1,8 +1,8 @@
-"""Regressors of generalized force: of rigid bodies, of rotors, and the columns that regrouping to the parent leaves.
+"""Regressors of generalized force for rigid bodies and rotors, and columns that remain after regrouping to parents.
 
 ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body: joint torques on a fixed base ([Lee2019]_ eq.
-3.2.13); on a free one the wrench that moves the whole robot, in the frame of the base, comes first ([vanDerGaag2024]_
-eqs. 10-14).
+3.2.13); on a free base the wrench that moves the whole robot, in the frame of the base, comes first
+([vanDerGaag2024]_ eqs. 10-14).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ from inertid_ros.robot.model import RobotModel
 # Parameters that remain, by the joint, in a frame with its axis along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
 _TURNING = (1, 2, 4, 5, 7, 8, 9)
 _SLIDING = (0, 1, 2, 3)
-_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz has a torque, and gravity
+_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz and gravity give torque
 _SLIDING_ALONG_FIXED_AXIS = (0,)
 _YY, _XX = 6, 4
-_BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
+_BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and places of their screws
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array, gravity: Array | None = None) -> Array:
     """Regressor ``(N, nv, 10 nb)`` of the rigid bodies' generalized force, from motion in the model's order.
 
     Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
-    ``gravity (3,)`` takes the place of the model's [m/s^2].
+    ``gravity (3,)`` replaces the model's gravity [m/s^2].
     """
     regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear if gravity is None else gravity)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
@@ -51,8 +51,8 @@ def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
 class RigidBodyRegressor:
     """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
 
-    The element of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, seen at the body, times
-    the wrench of the unit parameter there.
+    The element of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, expressed at the body,
+    times the wrench of the unit parameter there.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RigidBodyRegressor:
     columns : sequence of (sequence of int or None), optional
         Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; None
         (default of all): all ten, in the frame of the URDF.
-    base_only, world : write only the six rows of a free base, and these in the frame of the world, about its origin.
+    base_only, world : write only the six rows of a free base, and write them in the world frame, about its origin.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RigidBodyRegressor:
 
     @property
     def width(self) -> int:
-        """Number of columns of all bodies together; those of body ``b`` are ``columns[b]``."""
+        """Number of columns of all bodies together; body ``b`` has the columns ``columns[b]``."""
         return self.columns[-1].stop
 
     def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
@@ -121,7 +121,7 @@ class RigidBodyRegressor:
 class _Wrenches:
     """Wrenches of chosen parameters of one body, split into mass (a force), first moments, and inertia (a torque).
 
-    ``columns`` are the slices of these three among the chosen ones.
+    ``columns`` are the slices of these three groups among the chosen parameters.
     """
 
     def __init__(self, table: Array, chosen: Sequence[int]) -> None:
@@ -151,7 +151,7 @@ def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
 
 
 def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
-    """Columns of the layout of the rotors that a row of the generalized force depends on."""
+    """Layout columns of the rotors on which a row of the generalized force depends."""
     layout, links, joint = model.layout, len(model.link_names), velocity - 6 * model.free
     columns = [np.zeros(0, dtype=int)]
     for index, rotor in enumerate(model.rotor_tree[links:] if layout.rotors else ()):
@@ -162,7 +162,7 @@ def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
 
 
 def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
-    """``(N, nv)`` generalized force that moves rotors of parameters ``(r, 10)``."""
+    """``(N, nv)`` generalized force that moves rotors with parameters ``(r, 10)``."""
     torque = np.zeros(np.shape(v))
     if rotors.size == 0:
         return torque
@@ -197,24 +197,24 @@ class RotorRegressor:
         return out[:velocities]
 
     def _geared(self, motion: Array) -> Array:
-        """Motion of base, joints and rotors from that of base and joints."""
+        """Motion of base, joints and rotors from the motion of base and joints."""
         base, joints = motion[: len(motion) - self._joints], motion[len(motion) - self._joints :]
         return np.vstack([base, self._gearing @ joints])
 
 
 @dataclass(frozen=True)
 class ParentRegrouping:
-    """Fewer columns that span those of all body parameters: ``Y = Y[columns] @ matrix`` for every motion.
+    """Fewer columns that span the columns of all body parameters: ``Y = Y[columns] @ matrix`` for every motion.
 
     Parameters that a joint does not move relative to the parent can be counted to the parent: masses along the axis of
-    a revolute joint, and all rotational inertia behind a prismatic one (the general rules of [Gautier1990]_). Seven
-    columns of a body behind a revolute joint and four behind a prismatic one span those of all ten. Unlike a choice of
-    base parameters this needs no tolerance: it holds to rounding, for any geometry.
+    a revolute joint, and all rotational inertia behind a prismatic joint (the general rules of [Gautier1990]_). Seven
+    columns of a body behind a revolute joint, and four behind a prismatic joint, span the columns of all ten. Unlike a
+    choice of base parameters, regrouping works without a tolerance: it is exact to rounding, for any geometry.
 
     Attributes
     ----------
     columns : parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
-    matrix : (c, 10 nb), to all parameters in URDF frames.
+    matrix : (c, 10 nb), columns of all parameters in URDF frames from the remaining columns.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -235,7 +235,7 @@ def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
             regrouped = spans[joint.parent] @ joint.parent_parameters
             dropped = [c for c in range(BODY_PARAMETERS) if c not in remaining]
             span[:, dropped] = regrouped[:, dropped]
-            if not joint.prismatic:  # xx and yy together are invariant, one of them is not
+            if not joint.prismatic:  # the sum of xx and yy is invariant, xx alone is not
                 span[:, _YY] += regrouped[:, _XX] - span[:, _XX]
         spans.append(span)
     turned = [span @ joint.turned_parameters for span, joint in zip(spans, joints, strict=True)]

@@ -1,8 +1,8 @@
-"""Small plots as SVG for pages: drawn by Matplotlib, in the colours of the page and as wide as it allows.
+"""Small SVG plots for pages: drawn by Matplotlib, in the colours of the page, scaled to its width.
 
-Axes are drawn without Matplotlib's own axis machinery, which takes four fifths of the time of such a plot: a page of a
-humanoid has a hundred. Colours stand for variables of the page's style sheet, so that one drawing serves a light and a
-dark page; identifiers are taken out, as they would repeat within a page.
+Axes are drawn without Matplotlib's own axis code, which would take four fifths of the time of a plot: a page of a
+humanoid has a hundred plots. Colours are replaced by variables of the page's style sheet, so that a drawing fits light
+and dark pages. Identifiers are removed, as they would repeat within a page.
 """
 
 import io
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import CapStyleType
 
-# Colour given to Matplotlib, name of the variable in the style sheet, and colour where there is no style sheet.
+# Name of the variable in the style sheet to the colour given to Matplotlib and the colour without a style sheet.
 _COLOURS = {"text": ("#010101", "#222222"), "faint": ("#020202", "#767676"), "grid": ("#030303", "#dddddd"),
     "measured": ("#040404", "#222222"), "given": ("#050505", "#b45309"), "calibrated": ("#060606", "#1d5fa8"),
     "band": ("#070707", "#a9c7e8"), "limit": ("#080808", "#b32424")}
@@ -33,7 +33,7 @@ _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 class Panel:
-    """One pair of axes of a plot, with ticks at round numbers.
+    """Pair of axes of a plot, with ticks at round numbers.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Panel:
         self.axes.set_ylim(self.y)
 
     def ticks(self, x_label: str = "", y_label: str = "", x_numbers: bool = True) -> None:
-        """Grid lines with numbers, and labels."""
+        """Draw grid lines, their numbers, and axis labels."""
         across, along = (_round_numbers(limits, log) for limits, log in zip((self.x, self.y), self._log, strict=True))
         lines = [((self.x[0], value), (self.x[1], value)) for value in along]
         lines += [((value, self.y[0]), (value, self.y[1])) for value in across]
@@ -69,20 +69,20 @@ class Panel:
         self._text(x_label, (1.0, 0.0), (0, -16), ("right", "top"), "axes fraction")
 
     def line(self, x: Array, y: Array, colour: str, width: float = 1.0, style: str = "-") -> None:
-        """A curve; beyond the range it runs along the border."""
+        """Draw a curve; parts outside the range run along the border."""
         from matplotlib.lines import Line2D
 
         self.add(Line2D(x, np.clip(y, *self.y), color=COLOURS[colour], linewidth=width, linestyle=style))
 
     def band(self, x: Array, low: Array, high: Array) -> None:
-        """The area between two curves."""
+        """Fill the area between two curves."""
         from matplotlib.patches import Polygon
 
         corners = np.concatenate([x, x[::-1]]), np.clip(np.concatenate([high, low[::-1]]), *self.y)
         self.add(Polygon(np.column_stack(corners), facecolor=COLOURS["band"], linewidth=0))
 
     def points(self, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
-        """Dots, as one path; those beyond the range are left out."""
+        """Draw dots as one path; dots outside the range are left out."""
         inside = np.isfinite(x) & np.isfinite(y)
         inside &= (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
         if inside.any():
@@ -94,27 +94,27 @@ class Panel:
         self.axes.add_artist(artist)
 
     def _segments(self, corners: Array, colour: str, width: float, cap: "CapStyleType") -> None:
-        """Lines from each second of the corners ``(2 k, 2)`` to the next, as one path."""
+        """Draw ``k`` line segments as one path; ``corners`` ``(2 k, 2)`` has start and end of each in turn."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
         codes = np.tile([Path.MOVETO, Path.LINETO], len(corners) // 2)
         path = Path(corners, codes)
-        path.should_simplify = False  # which would join what are single dots
+        path.should_simplify = False  # simplification would join separate dots
         self.add(PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap))
 
     def _text(self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
             of: str = "data") -> None:
-        """Text beside a place: a number at a point of the data, or a label at shares of the axes."""
+        """Write text next to a place: a number at a data point, or a label at shares of the axes."""
         if text:
             self.axes.annotate(text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
                 color=COLOURS["text" if of == "data" else "faint"])
 
 
 def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
-    """SVG of a drawing that scales with the page, of a size in points with text of 10 points.
+    """SVG of a drawing that scales with the page; the size is in points, and text has 10 points.
 
-    The label says what it shows, for readers who do not see it.
+    The label describes the drawing for screen readers.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -131,7 +131,7 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
 
 
 def range_of(*values: Array) -> tuple[float, float]:
-    """Least and largest of all finite values, with a little room."""
+    """Smallest and largest of all finite values, with a margin of 4 %."""
     finite = np.concatenate([np.ravel(array) for array in values])
     finite = finite[np.isfinite(finite)]
     if not len(finite):
@@ -142,7 +142,7 @@ def range_of(*values: Array) -> tuple[float, float]:
 
 
 def _small(body: str) -> str:
-    """Drawing without identifiers and metadata, with tenths of points and the page's colours."""
+    """Reduce a drawing: no identifiers or metadata, tenths of points, and the page's colours."""
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
@@ -158,7 +158,7 @@ def _small(body: str) -> str:
 
 
 def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:
-    """A range that is not empty, and positive where it is logarithmic."""
+    """Make a range non-empty, and positive on a logarithmic axis."""
     low, high = limits
     if log:
         low = max(low, 1e-12)
@@ -175,21 +175,21 @@ def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with so many significant digits, as pages and plots show it."""
+    """Format a number with ``digits`` significant digits for pages and plots."""
     if value is None or isinstance(value, str) or not np.isfinite(value):
         return "–"
     return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 class Drawing(str):
-    """SVG that is a file of its own, and that notebooks show."""
+    """Content of an SVG file, displayed by notebooks."""
 
     def _repr_svg_(self) -> str:
         return str(self)
 
 
 def standalone(drawings: Sequence[str]) -> Drawing:
-    """Drawings of :func:`svg`, one below the other, with the colours of a light page."""
+    """Stack drawings of :func:`svg` in one SVG file, with the colours of a light page."""
     parts, height, width = [], 0.0, 0.0
     for drawing in drawings:
         view = _VIEW.search(drawing)

@@ -1,4 +1,4 @@
-"""Results and planned motions as HTML pages that need no other file."""
+"""Results and planned motions as self-contained HTML pages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from inertid_ros.excitation.planning.inspection import Inspection
 
-# Verdict on a parameter to its word in tables, and the class that colours it.
+# Identifiability of a parameter to its word in tables and its CSS class.
 _DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
     PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
@@ -54,7 +54,7 @@ def _source(name: str) -> str:
 
 
 def _fraction(value: float | None) -> str:
-    """Format a number near one, such as R², whose distance to one matters."""
+    """Format a number near one, such as R², with four decimals."""
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
 
 
@@ -72,13 +72,13 @@ def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, l
 
 
 def _by_owner(changes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """Changes of the URDF by link and joint."""
+    """Changes of the URDF, grouped by link and joint."""
     owners = groupby(changes, lambda change: f"{change['element']} {change['name']}")
     return [(owner, list(group)) for owner, group in owners]
 
 
 def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Texts on every fault of each joint with faulty samples, such as ``3 of effort``."""
+    """One text per kind of fault for each joint with faulty samples, such as ``3 of effort``."""
     rows = []
     for index, joint in enumerate(health["joints"]):
         words = [", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items()
@@ -104,7 +104,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
-    """HTML of ``report.json``, of which an older one may lack parts; without curves only ellipsoids are plotted."""
+    """HTML of ``report.json``; an older report may lack parts. Without curves only ellipsoids are plotted."""
     curves = curves or Curves()
     return rendered("report.html.j2", report=report,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
@@ -126,9 +126,9 @@ def plots(report: Mapping[str, Any], curves: Curves) -> Drawing:
 
 
 def motion_files(motions: Sequence[tuple[str, "Inspection", Mapping[str, Any]]]) -> dict[str, bytes]:
-    """Names and contents of one page for all motions, and of the plots of the first.
+    """File names and contents: one page for all motions, and the plots of the first motion.
 
-    Of each motion these are its purpose, the plan with its properties, and the content of ``excitation.json``.
+    Each entry of ``motions`` has the purpose, the inspected plan, and the content of ``excitation.json``.
     """
     parts = [(purpose, summary, drawn.limits_plots(motion),
         drawn.spectrum_plot(motion.spectrum_before, motion.spectrum)) for purpose, motion, summary in motions]

@@ -1,4 +1,4 @@
-"""Plots of pages: curves and ellipsoids of a result, and planned motions against their limits."""
+"""Plots for pages: curves and ellipsoids of a result, and planned motions with their limits."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,15 +21,15 @@ _PREDICTION_SIZE, _CURVE_SIZE, _ELLIPSOID_SIZE = (360.0, 200.0), (360.0, 190.0),
 _MOTION_SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
 _BAND_DEVIATIONS = 3.0
 _BAND_STEP_SAMPLES = 4  # the expected deviation changes slowly
-_RESIDUAL_RANGE = 1.6  # times the band or the usual residual; single residuals beyond run along the border
+_RESIDUAL_RANGE = 1.6  # times the band or the usual residual; larger residuals are drawn along the border
 _VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # visible axes of the root frame
 _ELLIPSOID_MARGIN = 1.08
-_MOTION_POINTS = 300  # per curve, about what a page resolves
-_MIN_SINGULAR_VALUE = 1e-12  # smaller ones are drawn here
+_MOTION_POINTS = 300  # per curve, about the resolution of a page
+_MIN_SINGULAR_VALUE = 1e-12  # smaller values are drawn here
 
 
 def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
-    """Name and SVG of every channel of a recording."""
+    """Name and SVG plot of every channel of a recording."""
     return [(name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
         for index, name in enumerate(channels) if np.isfinite(curves.measured[:, index]).any()]
 
@@ -59,7 +59,7 @@ def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str
 
 
 def friction_plot(curve: FrictionCurve) -> str:
-    """SVG of one joint: samples, the curve of the estimate, and its 95 % band."""
+    """SVG plot of one joint: samples, estimated friction curve, and 95 % band."""
 
     def draw(figure: "Figure") -> None:
         low, high = curve.friction - NORMAL_95 * curve.deviation, curve.friction + NORMAL_95 * curve.deviation
@@ -73,7 +73,7 @@ def friction_plot(curve: FrictionCurve) -> str:
 
 
 def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
-    """SVG with a line per joint, of which the strongest stands out, and the cutoff."""
+    """SVG plot with a line per joint and the cutoff; the line of the strongest joint is highlighted."""
     positive = np.where(spectrum.density > 0, spectrum.density, np.nan)
 
     def draw(figure: "Figure") -> None:
@@ -92,7 +92,7 @@ def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
 
 
 def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Name and SVG of every view of the ellipsoids of inertia, from the part ``ellipsoids`` of report.json."""
+    """Name and SVG plot of every view of the ellipsoids of inertia, from the field ``ellipsoids`` of report.json."""
     if not any(body[which] for body in ellipsoids for which in ("given", "calibrated")):
         return []
     centre, half = _extent(ellipsoids)
@@ -138,7 +138,7 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
 
 def _outline(panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour: str, style: str,
         factor: Array | float = 1.0) -> None:
-    """Outline of an ellipsoid seen along an axis of the root frame, its semi-axes scaled."""
+    """Draw the outline of an ellipsoid with scaled semi-axes, projected along an axis of the root frame."""
     from matplotlib.patches import Ellipse
 
     semi_axes = (np.array(ellipsoid["axes"]) * factor)[axes]
@@ -151,7 +151,7 @@ def _outline(panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour
 
 
 def limits_plots(inspection: "Inspection") -> list[tuple[str, str]]:
-    """Name and SVG of every joint: position, velocity, acceleration and prior effort against their limits."""
+    """Name and SVG plot of every joint: position, velocity, acceleration and prior effort with their limits."""
     plan, limits = inspection.plan, inspection.limits
     time = np.linspace(0.0, plan.duration, _MOTION_POINTS)
     position, velocity, acceleration = plan.sample(time)
@@ -178,9 +178,9 @@ def limits_plots(inspection: "Inspection") -> list[tuple[str, str]]:
 
 
 def spectrum_plot(before: Array | None, after: Array) -> str:
-    """SVG of the singular values ``(r,)`` of the base regressor before and after the motion.
+    """SVG plot of the singular values ``(r,)`` of the base regressor before and after the motion.
 
-    ``before`` is of earlier recordings alone, if there are any; ``after`` of these and the motion.
+    ``before`` belongs to the earlier recordings alone, if there are any; ``after`` includes the motion.
     """
     index: Array = 1.0 + np.arange(len(after), dtype=float)
     shown: list[Array] = [np.maximum(values, _MIN_SINGULAR_VALUE) for values in (after, before) if values is not None]

@@ -1,4 +1,4 @@
-"""Content of report.json, an outcome as plain data, and of curves.npz, the curves that its page plots."""
+"""Content of report.json (an outcome as plain data) and of curves.npz (the curves for its page)."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
 
 
 def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
-    """Errors on fitted and on held-out data; those of the URDF as given stand under ``prior``."""
+    """Errors on fitted and on held-out data; ``prior`` has the errors of the URDF as given."""
     assessment, validation, blocks = outcome.assessment, outcome.validation, outcome.blocks
     content = {"train": asdict(assessment.train_errors)}
     prior = {"train": asdict(assessment.train_errors_of_prior)}
@@ -78,7 +78,7 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
     if blocks is not None:
         content["blocks"] = {"count": blocks.blocks, **asdict(blocks.calibrated)}
         prior["blocks"] = asdict(blocks.prior)
-    # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
+    # The top level of ``prior`` has the errors of the URDF on the data that decides the verdict.
     return {**content, "prior": {**prior.get("validation", prior["train"]), **prior}}
 
 
@@ -91,7 +91,7 @@ def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
 
 
 def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
-    """Moving bodies with their prior."""
+    """Moving links with their prior."""
     estimate = outcome.estimate
     columns = {"name": estimate.model.link_names, **_bodies(estimate, slice(0, estimate.layout.body_size)),
         "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues,
@@ -123,7 +123,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
-    """Every drive that moves several joints, with standard deviations."""
+    """Drives that move several joints, with standard deviations."""
     layout = estimate.layout
 
     def by_term(values: Array) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
-    """Every user term, with the gain in held-out blocks that decided on it."""
+    """User terms, with the gain in held-out blocks that decided whether the term is kept."""
     layout = estimate.layout
     columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
     return [{"name": choice.term.name, "joint": choice.term.joint, "expressions": choice.term.expressions,
@@ -171,7 +171,7 @@ def _base_parameters(estimate: Estimate) -> dict[str, Any]:
 
 
 def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
-    """Rounds so far, and the reason for the end; None for a single round."""
+    """Rounds so far, and the reason for stopping; None for a single round."""
     history, options, last = outcome.history, outcome.rounds[0], outcome.decision
     if last is None or options.rounds == 1:
         return None
@@ -181,12 +181,12 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
 
 
 def records(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Rows of a table, each with the names of its columns."""
+    """Rows of a table as dictionaries, with column names as keys."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def json_text(content: Any) -> str:
-    """One JSON object as files and stdout have it."""
+    """Text of a JSON object for files and stdout."""
     return json.dumps(plain(content), indent=1, allow_nan=False) + "\n"
 
 
@@ -207,7 +207,7 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves that a page plots: predictions per recording, friction per joint, spectra of efforts per recording."""
+    """Curves for a page: predictions per recording, friction per joint, effort spectra per recording."""
 
     predictions: tuple[PredictionCurves, ...] = ()
     friction: tuple[FrictionCurve, ...] = ()
@@ -215,7 +215,7 @@ class Curves:
 
     @classmethod
     def from_outcome(cls, outcome: IdentificationOutcome) -> "Curves":
-        """Curves of an outcome in the precision of the file, so that pages made from either are the same."""
+        """Curves of an outcome in the precision of the file, so that outcome and file give identical pages."""
         spectra = [health.spectrum for health in outcome.health if health.spectrum is not None]
         predictions, friction = outcome.assessment.predictions, outcome.assessment.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
@@ -234,7 +234,7 @@ class Curves:
 
 
 def read_curves(path: Path) -> Curves:
-    """Curves of a result directory; none if the file is missing or cannot be read."""
+    """Curves of a result directory; empty if the file is missing or cannot be read."""
     try:
         content = read_arrays(path)
         return Curves(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),

@@ -41,7 +41,7 @@ _ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_spee
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
-"""Written file to the name of its schema."""
+"""Name of each written file, mapped to the name of its schema."""
 
 
 class ResultError(InertidError):
@@ -50,13 +50,13 @@ class ResultError(InertidError):
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """A result directory, read back.
+    """Content of a result directory.
 
     Attributes
     ----------
-    model : from ``calibrated.urdf``, with the same locked joints; its ``prior`` is not that of the original URDF.
-    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``prior`` of the URDF as given.
-    covariance : ``(p, p)`` of the parameters.
+    model : from ``calibrated.urdf``, with the same locked joints; ``model.prior`` differs from the original URDF.
+    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``prior`` is from the URDF as given.
+    covariance : ``(p, p)``, covariance of the parameters.
     report : content of ``report.json``.
     """
 
@@ -69,7 +69,7 @@ class Result:
 
     @classmethod
     def load(cls, directory: str | Path) -> "Result":
-        """Read a result directory; ResultError if a file is missing, damaged or of another version."""
+        """Read a result directory; ResultError if a file is missing, damaged or has another format."""
         path = Path(directory)
         if not path.is_dir():
             raise ResultError(f"{path}: no such result directory; check the path")
@@ -85,16 +85,16 @@ class Result:
         size = model.layout.size
         shapes = (parameters.shape, prior.shape, covariance.shape)
         if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
-            raise ResultError(f"{path / PARAMETERS}: does not belong to {CALIBRATED_URDF} beside it; identify again")
+            raise ResultError(f"{path / PARAMETERS}: does not belong to its {CALIBRATED_URDF}; identify again")
         return cls(path, model, parameters, prior, covariance, report)
 
     @cached_property
     def information(self) -> Information:
-        """Information of the recordings, to which later ones can be added; ResultError if there is none."""
+        """Information of the recordings, for a later fit with new recordings; ResultError if the file is missing."""
         try:
             return read_information(self.directory / INFORMATION)
         except IdentificationError as error:
-            raise ResultError(f"{error}; results of this version hold it, so identify again") from None
+            raise ResultError(f"{error}; identify again") from None
 
     @property
     def rejected(self) -> bool:
@@ -109,34 +109,34 @@ class Result:
 
     @property
     def cutoff_hz(self) -> float:
-        """Cutoff of the recordings [Hz]; 0 if it is not known."""
+        """Cutoff of the recordings [Hz]; 0 if unknown."""
         with as_written(self.directory / REPORT):
             return float(self.report["provenance"].get("cutoff_hz") or 0.0)
 
     @property
     def effort_delay_s(self) -> float:
-        """Delay of effort that was removed [s]."""
+        """Removed delay of effort [s]."""
         with as_written(self.directory / REPORT):
             return float(self.report.get("effort_delay_s") or 0.0)
 
     @property
     def fitted_recordings(self) -> dict[str, str]:
-        """Checksum to name of the recordings that were fitted."""
+        """Checksums of the fitted recordings, mapped to their names."""
         with as_written(self.directory / REPORT):
             sources = self.report["provenance"]["recordings"]
             return {source["sha256"]: str(source["name"]) for source in sources if source["role"] == "train"}
 
     @property
     def page(self) -> str:
-        """HTML of the report, with plots if the directory holds their curves."""
+        """HTML of the report, with plots if the directory contains their curves."""
         return render_page(self.report, read_curves(self.directory / CURVES))
 
     def plot(self) -> Drawing:
-        """SVG of measured and predicted torque, and of friction."""
+        """SVG plots of measured and predicted torque, and of friction."""
         return plots(self.report, read_curves(self.directory / CURVES))
 
     def save(self, directory: str | Path, force: bool = False) -> Path:
-        """Write a copy of the files, see :meth:`CalibrationOutcome.save`."""
+        """Write a copy of the files; see :meth:`CalibrationOutcome.save`."""
         names = (file for file in self.directory.iterdir() if not file.name.startswith("."))
         files = {file.name: read_bytes(file, _MAX_FILE_BYTES) for file in names}
         write_directory(Path(directory), RESULT, files, force or None)
@@ -150,7 +150,7 @@ class Result:
 
 
 class CalibrationOutcome(IdentificationOutcome):
-    """An identification outcome that is written as a result directory."""
+    """Identification outcome that can be saved as a result directory."""
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -158,10 +158,10 @@ class CalibrationOutcome(IdentificationOutcome):
         return report_content(self)
 
     def save(self, directory: str | Path, force: bool = False) -> Path:
-        """Write a result directory, which appears complete or not at all; ``force`` replaces an earlier result.
+        """Write a result directory, complete or not at all; ``force`` replaces an earlier result.
 
-        Raises OutputError: it cannot be written, exists without ``force``, or is no result directory; nothing is left
-        behind.
+        Raises OutputError: the directory cannot be written, exists without ``force``, or is not a result directory;
+        partial output is removed.
         """
         target = Path(directory)
         check_directory(target, RESULT, force or None)
@@ -173,7 +173,7 @@ class CalibrationOutcome(IdentificationOutcome):
         return target
 
     def plot(self) -> Drawing:
-        """SVG of measured and predicted torque, and of friction."""
+        """SVG plots of measured and predicted torque, and of friction."""
         return plots(self.report, Curves.from_outcome(self))
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ class CalibrationOutcome(IdentificationOutcome):
 
 @contextmanager
 def as_written(file: Path) -> Iterator[None]:
-    """Turn errors in the use of stored content into a ResultError, whatever a template or a library raises."""
+    """Turn any error in the use of stored content into a ResultError."""
     try:
         yield
     except (InertidError, OSError, MemoryError) as error:
@@ -197,7 +197,7 @@ def as_written(file: Path) -> Iterator[None]:
 
 
 def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
-    """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
+    """Content of ``parameters.yaml``: the data needed to use the result, and its provenance."""
     estimate, report = outcome.estimate, outcome.report
     return {"format": REPORT_FORMAT, "robot": plain(_robot_content(estimate.model)),
         **{key: report[key] for key in ("status", "message", "verdict")},
@@ -210,11 +210,11 @@ def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
 
 
 def comparison_content(first: Result, second: Result) -> dict[str, Any]:
-    """Differences of two results as plain data; ResultError if they are of different robots."""
+    """Differences of two results as plain data; ResultError if the results belong to different robots."""
     if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
         raise ResultError(
-            f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
-            " results of one robot")
+            f"{second.directory}: belongs to another robot than {first.directory} (their kinematics differ); compare"
+            " two results of one robot")
     sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
     distances, torque_difference, changes = compare_results(*sets)
     outlines = [_outline(result) for result in (first, second)]
@@ -228,19 +228,19 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
 
 
 def render_comparison(content: Mapping[str, Any]) -> str:
-    """HTML page of :func:`comparison_content`."""
+    """HTML page from the data of :func:`comparison_content`."""
     return rendered("comparison.html.j2", comparison=content, shown=_COMPARED_PARAMETERS)
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a file, by a key of :data:`SCHEMAS`."""
+    """JSON Schema (draft 2020-12) of a file; ``file`` is a key of :data:`SCHEMAS`."""
     text = (resources.files(__package__) / "schemas" / SCHEMAS[file]).read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 
 
 def _robot_content(model: RobotModel) -> dict[str, Any]:
-    """Options of a robot, and what recordings told of its layout."""
+    """Options of a robot, and the layout found from its recordings."""
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
@@ -255,10 +255,10 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
-    """Robot of a result by its options in ``parameters.yaml``; those that it lacks keep their defaults."""
+    """Load the robot of a result with its options in ``parameters.yaml``; missing options keep their defaults."""
     options = {key: value for key, value in robot.items() if key in _ROBOT_KEYS}
     for key in ("couplings", "rotors", "contacts", "wheels", "terms"):
-        # A number that was not given, as an inertia that the URDF has, is written as nothing.
+        # Optional values that were not given, such as an inertia from the URDF, are stored as null.
         elements = [{name: x for name, x in element.items() if x is not None} for element in robot.get(key, ())]
         options[key] = {str(element.pop("name")): element for element in elements}
     options["plates"] = {}
@@ -282,7 +282,7 @@ def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     try:
         content = parser(read_text(path))
     except FileNotFoundError:
-        raise ResultError(f"{path.parent}: has no {path.name}, so it is no result directory; check the path") from None
+        raise ResultError(f"{path.parent}: has no {path.name} and is not a result directory; check the path") from None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     except FormatError as error:

@@ -1,1 +1,1 @@
-"""The machine: URDF, parameter layout, model, contacts, kinematics and dynamics."""
+"""Robot: URDF, parameter layout, model, contacts, kinematics and dynamics."""

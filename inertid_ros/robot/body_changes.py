@@ -15,14 +15,14 @@ from inertid_ros.core.errors import ModelError
 
 from .model import RobotModel
 
-_DRAWS_PER_MASS_CHANGE = 100  # before less mass is taken away
+_DRAWS_PER_MASS_CHANGE = 100  # before the mass change is halved
 
 
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
     """``(nb, 10)`` parameters that the loads of a recording add to the links.
 
     Patterns match the name of the recording, or its last part, with or without suffix. ModelError if the link of a load
-    is unknown or does not move, or no body can have its inertia.
+    is unknown or does not move, or if its inertia is impossible.
     """
     bodies = np.zeros((len(model.link_names), inertial.BODY_PARAMETERS))
     names = {recording, Path(recording).name, Path(recording).stem}
@@ -40,11 +40,11 @@ def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array
         raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")
     frame = tree.frames[tree.getFrameId(load.link)]
     if frame.parentJoint == 0:
-        raise ModelError(f"load '{name}': link '{load.link}' does not move, so that nothing shows the load")
+        raise ModelError(f"load '{name}': link '{load.link}' does not move, so that the load has no effect")
     body = pin.Inertia(load.mass, np.array(load.com), inertial.symmetric(load.inertia or np.zeros(6)))
-    # A point mass lies on the border of what can exist.
+    # A point mass lies on the border of consistent inertias.
     if load.inertia and not inertial.is_consistent(body.toDynamicParameters()[None]).all():
-        raise ModelError(f"load '{name}': no body has this inertia; give it about the centre of mass")
+        raise ModelError(f"load '{name}': the inertia is impossible; give it about the centre of mass")
     return int(frame.parentJoint) - 1, np.array((frame.placement.act(body)).toDynamicParameters())
 
 
@@ -58,11 +58,11 @@ def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOp
 
 
 def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
-    """One body ``(10,)`` with point masses added or taken away ([Lee2019]_ sec. B.2, eq. B.2.11).
+    """One body ``(10,)`` with point masses added or removed ([Lee2019]_ sec. B.2, eq. B.2.11).
 
     ``P + sum_i dm eta_i [x_i; 1] [x_i; 1]^T``: the mass change ``dm`` is uniform in ``[-d m, d m]``, the shares
-    ``eta_i`` are uniform on the simplex, the points ``x_i`` uniform in the ellipsoid of the body. If taking mass away
-    leaves no physically consistent body, points are drawn again, and after many draws less mass is taken.
+    ``eta_i`` are uniform on the simplex, the points ``x_i`` uniform in the ellipsoid of the body. If the
+    result is not physically consistent, points are drawn again, and after many draws the mass change is halved.
     """
     options = options or PerturbationOptions()
     P, region = inertial.pseudo_inertia(pi), inertial.Ellipsoid.from_body(pi)

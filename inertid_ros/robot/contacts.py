@@ -1,9 +1,9 @@
-"""Contacts: where external wrenches act on the robot, how they are measured, and their generalized forces.
+"""Contacts: places and measurement of external wrenches on the robot, and their generalized forces.
 
 ``Y x = S^T tau + sum J_c^T f_c`` ([vanDerGaag2024]_ sec. 4, [Lee2019]_ eq. 3.6.3).
 
-A balance board measures the force along its normal and the centre of pressure. In the frame of the base that is a
-mixture of all six rows; in the frame of the board three rows are complete and three are unknown.
+A balance board measures the force along its normal and the centre of pressure. In the frame of the base, these
+measurements mix all six rows; in the frame of the board, three rows are complete and three are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from .kinematics import TreeKinematics, batches, path, subtree, turned_forces
 if TYPE_CHECKING:
     from .model import RobotModel
 
-UNMEASURED = (0, 1, 5)  # of force and torque in the frame of a partial plate
+UNMEASURED = (0, 1, 5)  # components of force and torque in the frame of a partial plate
 _PLANE_TOLERANCE = 1e-6  # m and rad
 _MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; components with less effect on the joints are not predicted
 
@@ -32,8 +32,8 @@ _MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; components with less effect 
 class Plate:
     """A force plate fixed in the world.
 
-    A ``partial`` one measures only the force along its z-axis and the centre of pressure, as a balance board does:
-    force along x and y and torque about z are unknown, whatever is recorded. Its pose in the world is in m and rad.
+    A ``partial`` plate measures only the force along its z-axis and the centre of pressure, as a balance board does:
+    force along x and y and torque about z are unknown, even if recorded. Its pose in the world is in m and rad.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -62,7 +62,7 @@ class Contact:
 
 
 def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
-    """Sensors on the robot, then plates."""
+    """Contacts of a robot: sensors on the robot, then plates."""
     sensors = [Contact(name, sensor.frame or name) for name, sensor in options.contacts.items()]
     for name, plate in options.plates.items():
         sensors.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
@@ -70,9 +70,9 @@ def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
-    """Plate in whose frame the forces on the base are expressed: the first partial one; None if all are complete.
+    """Plate whose frame expresses the forces on the base: the first partial plate; None if all plates are complete.
 
-    ModelError for partial plates in several planes: unmeasured components of one would enter measured ones of another.
+    ModelError for partial plates in several planes: their unmeasured and measured components would mix.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:
@@ -130,11 +130,11 @@ def contact_jacobians(model: "RobotModel", q: Array) -> Array:
 
 
 class ContactPath:
-    """Kinematics of the bodies from the root to the one that a contact acts on.
+    """Kinematics of the bodies from the root to the body of a contact.
 
     Attributes
     ----------
-    velocities : velocities that the wrench enters: of a free base, and of the joints between it and the contact.
+    velocities : indices of the velocities that the wrench acts on: free base, and joints from the root to the contact.
     """
 
     def __init__(self, model: "RobotModel", contact: Contact) -> None:
@@ -152,7 +152,7 @@ class ContactPath:
         return self._on_robot(self._kinematics.placements(q[:, self._positions]))
 
     def generalized_forces(self, q: Array, wrenches: Array) -> Array:
-        """``(N, nv, k)`` from ``k`` wrenches ``(N, 6, k)`` in the frame of the measurement."""
+        """Generalized forces ``(N, nv, k)`` of ``k`` wrenches ``(N, 6, k)`` in the frame of the measurement."""
         placements = self._kinematics.placements(q[:, self._positions])
         out = np.zeros((len(q), self._size, wrenches.shape[-1]))
         wrenches = turned_forces(self._measuring_frames(q, placements), wrenches)
@@ -182,13 +182,13 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
     """Least-squares contact wrenches for the generalized force that joint torques do not explain.
 
     ``J^T f = Y x - S^T tau`` ([vanDerGaag2024]_ sec. 4.1). Two feet flat on the ground and ten joints leave 12 unknowns
-    for 16 equations. Internal wrenches between the feet that load no joint, such as about the vertical if no leg can
-    turn about it, are set to zero.
+    for 16 equations. Internal wrenches between the feet that do not load a joint (such as about the vertical if the
+    legs cannot turn about it) are set to zero.
 
     Parameters
     ----------
     force : (N, nv), generalized force ``Y x`` of the motion.
-    torque : (N, n), of the joints [N m or N].
+    torque : (N, n), torque of the joints [N m or N].
     q : (N, nq), positions in the model's order.
 
     Returns
@@ -214,7 +214,7 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
     rows : (>= 6, c, k), the first six are turned.
     """
     turns = ground.rotation.T @ rotation_matrices(q[3:7].T)
-    turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples are neighbours, as in the rows
+    turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples along the last axis, as in the rows
     lever = ground.rotation.T @ (q[:3] - np.array(ground.xyz)[:, None])
     force = np.einsum("imk,mck->ick", turn, rows[:3])
     rows[3:6] = np.einsum("imk,mck->ick", turn, rows[3:6]) + cross(lever[:, None], force, axis=0)

@@ -1,4 +1,4 @@
-"""Torque of drives as fit, validation, controllers and simulator compute it: friction, and user terms."""
+"""Torque of drives for fit, validation, controllers and simulator: friction, and user terms."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,8 +12,7 @@ from .layout import ParameterLayout, UserTerm
 
 
 def friction_direction(velocity: Array, transition_speed: Array) -> Array:
-    """``(..., d)`` direction of sliding from -1 to 1: ``tanh(v / transition_speed)``, the sign if that speed is zero.
-    """
+    """``(..., d)`` direction of sliding from -1 to 1: ``tanh(v / transition_speed)``, or the sign at zero speed."""
     smooth = transition_speed > 0
     if not smooth.any():
         return np.sign(velocity)
@@ -23,13 +22,13 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
 def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
     """``(..., d)`` magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
 
-    Most of the extra friction of slow motion is gone at ``stribeck_speed (d,)`` [rad/s or m/s].
+    Most of the extra friction of slow motion disappears at ``stribeck_speed (d,)`` [rad/s or m/s].
     """
     return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
 
 
 def fading_direction(direction: Array, velocity: Array, stribeck_speed: Array) -> Array:
-    """``(..., d)`` direction of sliding times the share of Stribeck friction that is left at a velocity."""
+    """``(..., d)`` direction of sliding times the remaining share of Stribeck friction at a velocity."""
     return np.asarray(direction * np.exp(-np.abs(velocity) / stribeck_speed))
 
 
@@ -39,7 +38,7 @@ def friction_torque(
     """Torque or force ``(..., d)`` that drives must apply against friction [N m or N].
 
     ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)`` ([Wensing2018]_ eq. 24,
-    with Stribeck's term and a direction that turns smoothly).
+    with a Stribeck term and a smooth direction).
 
     Parameters
     ----------
@@ -52,8 +51,8 @@ def friction_torque(
 def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Array, Array]:
     """Columns of dry friction, low-passed like the measured torque.
 
-    ``(N, n + couplings)`` of Coulomb friction of all drives, joints first, and ``(N, n)`` of Stribeck friction of all
-    joints, zero for joints without. Without a velocity before decimation, that of the samples is used.
+    ``(N, n + couplings)`` for Coulomb friction of all drives, joints first, and ``(N, n)`` for Stribeck friction of all
+    joints (zero without it). If ``samples.undecimated`` is None, the velocity of the samples is used.
     """
     columns, drives = partial(_columns, layout), len(layout.drive_ratios)
     if samples.undecimated is None:
@@ -69,7 +68,7 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
 
 
 def _columns(layout: ParameterLayout, velocity: Array) -> Array:
-    """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
+    """Columns ``(N, n + couplings + n)`` for joint velocities ``(N, n)``, before the low-pass."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
     fading = fading_direction(direction[:, : len(layout.joints)], velocity, layout.stribeck_speed)
     return np.hstack([direction, layout.with_stribeck * fading])
@@ -80,7 +79,7 @@ def term_columns(
 ) -> list[tuple[int, Array]]:
     """Joint and values ``(N,)`` of every formula of user terms, in the order of the parameters.
 
-    Signals ``(N, n)`` are those of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
+    ``signals`` maps names of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use to ``(N, n)``.
     """
     joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
     columns = []

@@ -1,7 +1,7 @@
 """Newton-Euler dynamics of many samples at once, in the frames of the bodies.
 
-Arrays hold the samples along the last axis, where NumPy and BLAS run through them without gaps. Motions are spatial
-vectors (linear, angular) at the origin of a body's frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`, in its
+Arrays hold the samples along the last axis, so that NumPy and BLAS read them contiguously. Motions are spatial vectors
+(linear, angular) at the origin of the body frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`, in its
 coordinates.
 """
 
@@ -16,7 +16,7 @@ from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices, sk
 from .kinematics import TreeJoint, batches
 from .model import RobotModel
 
-PRODUCTS = 12  # what a wrench is linear in: d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
+PRODUCTS = 12  # a wrench is linear in d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
 _VELOCITY, _ACCELERATION, _SCREWS = 0, 1, 2
 TRANSLATIONS = 3  # velocities of a free base whose screws are left out
 _SQUARES = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11}  # places of w w^T in the products
@@ -26,16 +26,16 @@ class BodyRecursion:
     """Forward recursion from the root outwards. One object serves one thread; it reuses its arrays.
 
     :class:`~inertid_ros.robot.kinematics.TreeKinematics` gives the same motions in the root frame. This second layout
-    is there for its speed: regressors of whole recordings are built 6 times as fast on an arm of 6 joints and 8 times
-    as fast on a humanoid of 29 as from the root frame, where every screw is multiplied with the columns of every body.
+    is faster: it builds regressors of whole recordings 6 times as fast on an arm of 6 joints, and 8 times as fast on a
+    humanoid of 29 joints. In the root frame, every screw is multiplied with the columns of every body.
 
     Parameters
     ----------
     gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
-    screws : number of screws to propagate to each body, of the velocities that move it, those next to the root first;
-        default all. Of a free base only the screws of its rotations are propagated: their angular parts are the linear
-        parts of the screws of its translations, which have no angular parts.
-    world : screws of the rotations of a free base about the axes of the world through its origin, not of the base.
+    screws : number of screws to propagate to each body, for the velocities that move it, from the root on; default all.
+        A free base propagates only the screws of its rotations. Their angular parts equal the linear parts of the
+        screws of its translations, which have no angular parts.
+    world : whether screws of a free base are about the axes of the world, through its origin, instead of the base.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class BodyRecursion:
             self._allocate(count)
         if self._free:
             self._start_at_free_base(q, v, a)
-            q, v, a = q[6:], v[5:], a[5:]  # so that rows are bodies
+            q, v, a = q[6:], v[5:], a[5:]  # then rows are bodies
         self._q, self._v, self._a = q, v, a
         self._sin, self._cos = np.sin(q), np.cos(q)
 
     def advance(self, body: int) -> Array:
         """Motions at a body, ``(6, 2 + s, k)``: velocity, spatial acceleration less gravity, screws of its ancestors.
 
-        If all screws are propagated, the last one is that of the body's own joint. Valid until the next batch.
+        If all screws are propagated, the last screw belongs to the body's own joint. Valid until the next batch.
         """
         joint, motions = self.joints[body], self._motions[body]
         if joint.free:
@@ -107,7 +107,7 @@ class BodyRecursion:
         return np.matmul(self._transforms[body].T, wrench)
 
     def _start_at_free_base(self, q: Array, v: Array, a: Array) -> None:
-        """Motions of a free base; its screws are those of its own frame."""
+        """Set the motions of a free base, with its screws."""
         motions = self._motions[0]
         motions[:, _VELOCITY], motions[:, _ACCELERATION] = v[:6], a[:6]
         if self._gravity.any():
@@ -121,7 +121,7 @@ class BodyRecursion:
             motions[:3, _SCREWS:] = cross(motions[3:, _SCREWS:], place[:, None], axis=0)
 
     def _turn(self, body: int, motions: Array) -> None:
-        """Motions in the frame turned by the position, with the joint's own speed and acceleration added."""
+        """Turn motions by the joint position, and add the speed and acceleration of the joint."""
         sin, cos, v, a = self._sin[body], self._cos[body], self._v[body], self._a[body]
         both = motions.reshape(2, 3, *motions.shape[1:])
         x, y = both[:, 0], both[:, 1]
@@ -138,7 +138,7 @@ class BodyRecursion:
         motions[5, _ACCELERATION] += a
 
     def _slide(self, body: int, motions: Array) -> None:
-        """Motions in the frame moved by the position, with the joint's own speed and acceleration added."""
+        """Shift motions by the joint position, and add the speed and acceleration of the joint."""
         q, v, a = self._q[body], self._v[body], self._a[body]
         scratch = self._scratch[0, : motions.shape[1]]
         motions[0] += np.multiply(motions[4], q, out=scratch)
@@ -190,10 +190,10 @@ place of the acceleration and without ``w w^T``, its first six products give the
 
 
 def wrench_products(acceleration: Array, angular_acceleration: Array, angular_velocity: Array) -> Array:
-    """Products ``(..., 12)`` of a body's motion that its wrench is linear in.
+    """Products ``(..., 12)`` of a body's motion; its wrench is linear in them.
 
-    From the acceleration of its origin less gravity [m/s^2], its angular acceleration and velocity, ``(..., 3)`` in its
-    frame: acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``.
+    They are acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``. Arguments are ``(..., 3)`` in
+    the body's frame; ``acceleration`` is the acceleration of its origin less gravity [m/s^2].
     """
     w = angular_velocity
     products = np.empty((*w.shape[:-1], PRODUCTS))

@@ -1,8 +1,8 @@
 """Motion of a floating base when joints and reaction wheels move, and torques of the joints ([Naveen2019]_ sec. 6.4).
 
-Everything is in the base frame, about its origin, where momentum is ``M(q) twist + h(q, v)``. Joints and wheels follow
-a given motion; no wrench acts from outside. Base parameters determine the motion of the base and the torques, so that
-all parameter vectors with the same base parameters give the same prediction.
+All quantities are in the base frame, about its origin; momentum is ``M(q) twist + h(q, v)``. Joints and wheels follow a
+given motion, without external wrenches. Base parameters determine the motion of the base and the torques: all parameter
+vectors with the same base parameters give the same prediction.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class BaseMotion:
 
     Parameters
     ----------
-    tree : its first body is the base.
+    tree : joints of the robot; the first body is the base.
     bodies : (nb, 10), inertial parameters; they need not be physically consistent.
     """
 
@@ -38,10 +38,10 @@ class BaseMotion:
     def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
         """Inertia ``(N, 6, 6)`` with the joints held, and momentum ``(N, 6)`` [N s, N m s] while the base stands still.
 
-        From positions and velocities of the joints ``(N, n)``, and speeds of the wheels ``(N, w)`` [rad/s].
+        Arguments are positions and velocities of the joints ``(N, n)``, and speeds of the wheels ``(N, w)`` [rad/s].
         """
         placements, _, velocity = self._kinematics.motion(q, v)
-        # The pseudo-inertia of a body with the placement P is P J P^T; that of its velocities and points, dP/dt J P^T.
+        # A body with placement P has the pseudo-inertia P J P^T; dP/dt J P^T integrates its velocities and points.
         placed = placements @ self._pseudo_inertias
         rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
         whole = _summed(placed, placements)
@@ -90,7 +90,7 @@ class FloatingPrediction:
 def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
     """Motion of the base and torques of the joints if robot and wheels together have no momentum.
 
-    ``q, v, a`` ``(N, n + w)`` are those of joints, then wheels.
+    ``q, v, a`` ``(N, n + w)`` hold the joints, then the wheels.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
@@ -108,7 +108,7 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
 
 def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
-    """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
+    """``(N, 6 + n)`` generalized force that changes the momentum of the wheels."""
     placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:])
     velocity += v[:, None, :6]  # in a still frame that coincides with the base
     out = np.zeros((len(q), model.velocities))

@@ -1,9 +1,9 @@
 """Kinematic tree of a robot, and its forward kinematics for many samples at once.
 
-Placements, joint screws, velocities and accelerations are in the root frame: the world of a fixed base, the frame of a
-base that moves freely. Spatial vectors are (linear, angular) or (force, torque), about the root origin. Plain array
-arithmetic over samples, so that a few hundred poses cost little more than one.
-:class:`~inertid_ros.robot.dynamics.BodyRecursion` walks the same joints in the frames of the bodies, for regressors of
+Placements, joint screws, velocities and accelerations are in the root frame: the world for a fixed base, the base frame
+for a free base. Spatial vectors are (linear, angular) or (force, torque), about the root origin. With array arithmetic
+over samples, a few hundred poses cost little more than one pose.
+:class:`~inertid_ros.robot.dynamics.BodyRecursion` uses the same joints in the frames of the bodies, for regressors of
 whole recordings.
 """
 
@@ -22,7 +22,7 @@ from inertid_ros.core.rotations import cross, skew
 if TYPE_CHECKING:
     from .model import RobotModel
 
-BATCH = 4096  # samples computed together: the arrays of one body fit the cache, and calls cost little per sample
+BATCH = 4096  # samples in one computation: arrays of a body fit the cache, and calls cost little per sample
 
 
 def batches(count: int, size: int = BATCH) -> Iterator[slice]:
@@ -36,12 +36,12 @@ class TreeJoint:
 
     Attributes
     ----------
-    parent : index of the body before it; -1 at the root.
-    prismatic : whether it slides along z; otherwise it turns about z.
-    ancestors : velocities that move the body, root first, its own last: six of a free base, one of every joint.
+    parent : index of the parent body; -1 at the root.
+    prismatic : whether the joint slides along z; otherwise it turns about z.
+    ancestors : indices of the velocities that move the body, from root to body: six of a free base, one per joint.
     rotation : (3, 3), this frame in the joint frame.
-    placement_rotation, placement_translation : (3, 3), (3,), this frame at zero position in that of the parent.
-    free : whether it is a base that moves freely instead of a joint; only the first body can be.
+    placement_rotation, placement_translation : (3, 3), (3,), this frame at zero position in the frame of the parent.
+    free : whether this is a free base instead of a joint; only the first body can be free.
     """
 
     parent: int
@@ -62,24 +62,23 @@ class TreeJoint:
 
     @cached_property
     def motion_transform(self) -> Array:
-        """``(6, 6)``: a motion (linear, angular) of the parent seen in this frame at zero position."""
+        """``(6, 6)`` map of motions (linear, angular) from the parent to this frame at zero position."""
         R, p = self.placement_rotation, self.placement_translation
         return np.block([[R.T, -R.T @ skew(p)], [np.zeros((3, 3)), R.T]])
 
     @cached_property
     def turned_parameters(self) -> Array:
-        """``(10, 10)``: body parameters in the joint frame to those in this frame."""
+        """``(10, 10)`` map of body parameters from the joint frame to this frame."""
         return transform(np.eye(BODY_PARAMETERS), self.rotation.T, np.zeros(3)).T
 
     @cached_property
     def parent_parameters(self) -> Array:
-        """``(10, 10)``: body parameters in this frame at zero position to those in the parent's."""
+        """``(10, 10)`` map of body parameters from this frame at zero position to the frame of the parent."""
         return transform(np.eye(BODY_PARAMETERS), self.placement_rotation, self.placement_translation).T
 
 
 def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
-    """Joints of a Pinocchio model whose motion subspaces, (linear, angular), are ``axes (nb, 6)``, zero for a free
-    base."""
+    """Joints of a Pinocchio model with motion subspaces ``axes (nb, 6)`` (linear, angular), zero for a free base."""
     joints: list[TreeJoint] = []
     for index, axis in enumerate(axes):
         if not axis.any():
@@ -136,7 +135,7 @@ def force_cross(V: Array, F: Array) -> Array:
 def turned_forces(placements: Array, forces: Array) -> Array:
     """``(..., 6, k)`` spatial forces about the root origin, in the root frame.
 
-    From ``k`` forces (force, torque) in each of the frames with ``placements (..., 4, 4)``, about its origin.
+    ``forces`` are ``k`` forces (force, torque) in each frame of ``placements (..., 4, 4)``, about the frame's origin.
     """
     R, x = placements[..., :3, :3], placements[..., :3, 3]
     split = forces.reshape(*forces.shape[:-2], 2, 3, forces.shape[-1])
@@ -147,13 +146,13 @@ def turned_forces(placements: Array, forces: Array) -> Array:
 
 @dataclass(frozen=True)
 class TreeState:
-    """A tree at N samples; all in the root frame.
+    """State of a tree at N samples, in the root frame.
 
     Attributes
     ----------
-    placements : (N, nb, 4, 4), of the bodies' joint frames.
-    screws : (N, nb, 6), of the joints before the bodies; zero for a base that moves freely.
-    velocity : (N, nb, 6), of the bodies.
+    placements : (N, nb, 4, 4), placements of the bodies' joint frames.
+    screws : (N, nb, 6), screws of the joints before the bodies; zero for a free base.
+    velocity : (N, nb, 6), spatial velocity of the bodies.
     acceleration : (N, nb, 6), spatial acceleration of the bodies, gravity subtracted.
     """
 
@@ -164,11 +163,11 @@ class TreeState:
 
 
 class TreeKinematics:
-    """Forward kinematics of a tree, whose root rests, for samples of its ``n`` joints.
+    """Forward kinematics of a tree with a root at rest, for samples of its ``n`` joints.
 
     Parameters
     ----------
-    joints : if the first body is a free base, it rests too.
+    joints : joints of the tree; a free base as the first body rests too.
     gravity : (3,), m/s^2 in the root frame.
 
     Attributes
@@ -251,15 +250,15 @@ class TreeKinematics:
         return np.where(self._root[:, None], root, bodies[:, list(self.parents)])
 
     def subtree_sums(self, bodies: Array) -> Array:
-        """Sums ``(..., nb, k)`` of quantities of bodies over all that each joint moves."""
+        """Sums ``(..., nb, k)`` of body quantities over all bodies that each joint moves."""
         return self._moves @ bodies
 
 
 def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
-    """``(3, k)`` translation to the joint frame, its rotation at zero position, and what the position adds to them.
+    """``(3, k)`` translation to the joint frame, its rotation at zero position, and changes of both by the position.
 
-    A prismatic joint adds a multiple of the axis to the translation; the rotation of a revolute one about its axis adds
-    ``sin q`` and ``1 - cos q`` times two matrices (Rodrigues).
+    A prismatic joint adds a multiple of the axis to the translation; a revolute joint adds ``sin q`` and ``1 - cos q``
+    times two matrices to the rotation (Rodrigues).
     """
     if joint.free:
         return np.zeros((3, 0))
@@ -273,14 +272,14 @@ def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
 
 
 def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
-    """``(n,)`` bound of the motion of a point per radian (metre) of each joint [m], in any pose within the limits.
+    """``(n,)`` bound on the motion of a point per radian (metre) of each joint [m], for any pose within the limits.
 
-    A prismatic joint moves everything by one metre per metre; its stroke lengthens the arms of the joints before it.
+    A prismatic joint moves all points by one metre per metre; its stroke lengthens the arms of the joints before it.
 
     Parameters
     ----------
-    body : moving body of the point; -1 for the root, which nothing moves.
-    distance : of the point from the joint of that body [m].
+    body : moving body of the point; -1 for the root, which does not move.
+    distance : distance of the point from the joint of this body [m].
     """
     out, arm, limits = np.zeros(model.joints), distance, model.limits
     while body >= 0:

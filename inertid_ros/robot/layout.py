@@ -1,4 +1,4 @@
-"""Layout of the parameter vector: which column is which parameter of which body, drive, coupling or user term."""
+"""Layout of the parameter vector: columns of the parameters of bodies, drives, couplings and user terms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from .rotors import Rotor
 
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
-MAX_FORMULAS = 200  # of all user terms of a robot: controllers compute them between two steps, and fits square them
+MAX_FORMULAS = 200  # of all user terms of a robot: controllers compute them in each step; cost of fits is quadratic
 STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order
 
 
@@ -28,9 +28,9 @@ class UserTerm:
     ----------
     name : prefix of its parameters, such as ``counterbalance.sin(q)``.
     expressions : ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
-    non_negative : whether its parameters cannot be negative, as those of friction.
+    non_negative : whether its parameters cannot be negative, as for friction.
     values : ``k`` known values; empty: they are identified.
-    always : whether it is kept even if held-out data show no benefit.
+    always : whether the term is kept even without benefit on held-out data.
     """
 
     name: str
@@ -61,7 +61,7 @@ class UserTerm:
 
 
 def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
-    """Clause about too many formulas, or the first term that names an unknown joint; empty if there is none."""
+    """Problem clause: too many formulas, or the first term with an unknown joint; empty without a problem."""
     if (count := sum(len(term.expressions) for term in terms)) > MAX_FORMULAS:
         return f"terms have {count} formulas; give at most {MAX_FORMULAS}"
     for term in terms:
@@ -106,8 +106,8 @@ class ParameterLayout:
     couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
     without_stribeck : joints without Stribeck friction in their equations.
-    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. The last two follow from recordings
-        and are not compared.
+    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. The last two attributes follow from
+        recordings and are not compared.
     """
 
     links: tuple[str, ...]
@@ -123,7 +123,7 @@ class ParameterLayout:
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
         if unknown:
-            raise ValueError(f"unknown drive terms {unknown}; known are {list(DRIVE_TERMS)}")
+            raise ValueError(f"unknown drive terms {unknown}; choose from {list(DRIVE_TERMS)}")
 
     @property
     def body_size(self) -> int:
@@ -153,7 +153,7 @@ class ParameterLayout:
         return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
 
     def body(self, index: int) -> slice:
-        """Columns of one link or, beyond them, rotor."""
+        """Columns of one link, or of one rotor (indices after the links)."""
         return slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
 
     def drive(self, term: str) -> slice:
@@ -205,7 +205,7 @@ class ParameterLayout:
         return np.concatenate([np.arange(self.size)[self.drive("offset")], self._term_columns(False)])
 
     def _term_columns(self, non_negative: bool) -> np.ndarray:
-        """Columns of identified user terms, of those that cannot be negative or of the others."""
+        """Columns of identified user terms that can (False) or cannot (True) be negative."""
         wanted = [k for k, term in enumerate(self.terms) if term.non_negative == non_negative and not term.values]
         return np.concatenate([np.zeros(0, dtype=int), *(np.arange(self.size)[self.term(k)] for k in wanted)])
 
@@ -222,13 +222,13 @@ class ParameterLayout:
 
     @cached_property
     def absent(self) -> NDArray[np.intp]:
-        """Columns of Stribeck friction of joints without it."""
+        """Columns of Stribeck friction for joints without Stribeck friction."""
         columns = np.arange(self.size)[self.drive("stribeck")]
         return columns[~self.with_stribeck] if len(columns) else columns
 
     @cached_property
     def transition_speed(self) -> Array:
-        """``(n + couplings,)`` speeds ``v_t``; those of couplings follow from their joints."""
+        """``(n + couplings,)`` speeds ``v_t``; speeds of couplings follow from their joints."""
         speeds = np.array(self.transition_speeds or [0.0] * len(self.joints))
         return np.sqrt(self.drive_ratios**2 @ speeds**2)
 
@@ -247,7 +247,7 @@ class ParameterLayout:
 
     @cached_property
     def gearing(self) -> Array:
-        """``(n + r, n)`` map from the motion of joints to that of joints and rotors."""
+        """``(n + r, n)`` map from the motion of joints to the motion of joints and rotors."""
         gearing = np.vstack([np.eye(len(self.joints)), np.zeros((len(self.rotors), len(self.joints)))])
         for row, rotor in enumerate(self.rotors, start=len(self.joints)):
             gearing[row, self.joints.index(rotor.joint)] = rotor.ratio

@@ -1,4 +1,4 @@
-"""Collision shapes of the links of a robot, and ellipsoids that bound where the mass of a link is."""
+"""Collision shapes of the links of a robot, and ellipsoids that bound the mass of a link."""
 
 import logging
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from inertid_ros.robot.urdf.units import longest_chain
 from .model import RobotModel
 
 _log = logging.getLogger(__name__)
-# Size of a mesh over the longest way along joints. In example-robot-data, meshes of moving links have 1.7 at most.
+# Size of a mesh over the longest chain of joints. In example-robot-data it is at most 1.7 for meshes of moving links.
 _MAX_MESH_SIZE_RATIO = 30.0
-_MIN_HALF_WIDTH_SHARE = 0.05  # of the longest way along joints
+_MIN_HALF_WIDTH_SHARE = 0.05  # of the longest chain of joints
 
 
 def collision_shapes(
@@ -39,7 +39,7 @@ def _frames(model: RobotModel) -> dict[str, tuple[int, pin.SE3]]:
 
 
 def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[str, str]) -> bool:
-    """Whether a mesh of a moving link is far larger than the whole robot; then a problem of the link is noted."""
+    """Whether a mesh of a moving link is far larger than the whole robot; if so, add a problem of the link."""
     length = longest_chain(model.pinocchio)
     if shape.surface is None or shape.body < 0 or not length:
         return False
@@ -56,10 +56,10 @@ def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[
 def collision_ellipsoids(
     model: RobotModel, packages: tuple[str, ...] = (), margin: float = 1.0
 ) -> dict[str, tuple[Ellipsoid, ...]]:
-    """For each moving link, one ellipsoid around each of its collision shapes, lumped links included.
+    """Ellipsoids of every moving link: one around each of its collision shapes, lumped links included.
 
     Boxes, cylinders and spheres are enclosed tightly; a mesh by the ellipsoid around its bounding box. Links without
-    collision geometry, or with a mesh that cannot be read, are left out; the latter with a warning.
+    collision geometry are left out; links with an unreadable mesh are left out with a warning.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def collision_ellipsoids(
     unbounded = {bodies[link] for link in problems}
     for link, problem in problems.items():
         if bodies[link] >= 0:
-            _log.warning("%s; '%s' is not bounded", problem, model.link_names[bodies[link]])
+            _log.warning("%s; the mass of '%s' is not bounded", problem, model.link_names[bodies[link]])
     ellipsoids: dict[str, tuple[Ellipsoid, ...]] = {}
     for body, link in enumerate(model.link_names):
         around = tuple(_ellipsoid(shape, margin) for shape in shapes if shape.body == body)
@@ -81,13 +81,13 @@ def collision_ellipsoids(
 
 
 def surrounding_ellipsoids(model: RobotModel, shapes: bool = False) -> tuple[Ellipsoid | None, ...]:
-    """For each moving body, an ellipsoid around the frames of its links and joints, and its mass as in the URDF.
+    """Ellipsoid of every moving body around the frames of its links and joints, and around its mass in the URDF.
 
-    It is at least a tenth of the robot wide: links have width around their frames.
+    It is at least a tenth of the robot wide, because links have width around their frames.
 
     Parameters
     ----------
-    shapes : whether it is around the collision shapes too; then None for bodies with a mesh that cannot be read.
+    shapes : whether to include the collision shapes; then None for bodies with an unreadable mesh.
     """
     robot = model.pinocchio
     placed, problems = collision_shapes(model) if shapes else ((), {})

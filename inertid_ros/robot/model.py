@@ -1,4 +1,4 @@
-"""RobotModel: one URDF, checked, with what identification needs, on top of Pinocchio."""
+"""RobotModel: a checked URDF with all data for identification, on top of Pinocchio."""
 
 import hashlib
 import logging
@@ -35,24 +35,24 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RobotModel:
-    """Robot of one-degree-of-freedom joints on a fixed base, or on one that moves freely.
+    """Robot of one-degree-of-freedom joints on a fixed or a free base.
 
-    A free base is Pinocchio's free-flyer: the root link is the first body, ``q`` is the base's position and quaternion
-    (x, y, z, w), then the joints, ``v`` the twist of the base in its own frame (linear, angular), then the joints, and
-    ``a`` the derivative of ``v``. A fixed base has as many bodies as joints, a free one has one body more; body ``b``
-    is Pinocchio's joint ``b + 1`` in both.
+    A free base is Pinocchio's free-flyer, and the root link is the first body. ``q`` holds the base's position and
+    quaternion (x, y, z, w), then the joints; ``v`` the base's twist in its own frame (linear, angular), then the
+    joints; ``a`` is the derivative of ``v``. A fixed base has as many bodies as joints, a free base has one body more.
+    Body ``b`` is Pinocchio's joint ``b + 1`` in both cases.
 
     Attributes
     ----------
-    urdf : text as given, with the inertia of their shapes for links that had none.
+    urdf : text as given; links without inertia get the inertia of their shapes.
     pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
-    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. These keep their inertial elements
-        in the written URDF, so that a consistent estimate is at least this much.
+    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. These links keep their inertia in
+        the written URDF, so that a consistent estimate is at least this part.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     fitted_bodies : (nb, 10), bodies that the load of user terms is computed from, instead of the prior.
-    options : as given, with joints that others mimic among the locked ones; what recordings tell is in ``layout``.
-    folder : folder of the URDF, for its meshes; None if it was given as text.
+    options : options as given, plus locked leaders of mimic joints; values from recordings are in ``layout``.
+    folder : folder of the URDF, for its meshes; None if the URDF was given as text.
     """
 
     name: str
@@ -121,12 +121,12 @@ class RobotModel:
 
     @property
     def positions(self) -> int:
-        """Length of ``q``: joints, and seven of a free base."""
+        """Length of ``q``: joints, plus seven for a free base."""
         return int(self.pinocchio.nq)
 
     @property
     def velocities(self) -> int:
-        """Length of ``v``, ``a`` and generalized force: joints, and six of a free base."""
+        """Length of ``v``, ``a`` and generalized force: joints, plus six for a free base."""
         return int(self.pinocchio.nv)
 
     @cached_property
@@ -136,7 +136,7 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base itself."""
+        """Plate whose frame expresses the six rows of a free base; None: the frame of the base itself."""
         return ground_of(self.contacts) if self.free else None
 
     @cached_property
@@ -166,7 +166,7 @@ class RobotModel:
 
     @cached_property
     def doubtful_limits(self) -> tuple[DoubtfulLimits, ...]:
-        """Limits of the joints that look as if they were in degrees or millimetres."""
+        """Limits of the joints that seem to be in degrees or millimetres."""
         return doubtful_limits(self.joint_names, self.limits, self.slides, longest_chain(self.pinocchio))
 
     @property
@@ -176,8 +176,7 @@ class RobotModel:
 
     @cached_property
     def axes(self) -> Array:
-        """``(nb, 6)`` motion subspace of the joint before each body in its own frame, linear then angular; zero for a
-        base that moves freely."""
+        """``(nb, 6)`` motion subspace (linear, angular) of each body's joint, in its frame; zero for a free base."""
         data, base = self.pinocchio.createData(), len(self.link_names) - self.joints
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
         jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # a single column comes as a vector
@@ -195,17 +194,17 @@ class RobotModel:
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
     def with_layout(self, **changes: Any) -> "RobotModel":
-        """Robot with other fields of its layout, such as ``terms`` or ``transition_speeds``."""
+        """Copy with changed fields of the layout, such as ``terms`` or ``transition_speeds``."""
         return replace(self, layout=replace(self.layout, **changes))
 
     @property
     def end_bodies(self) -> tuple[int, ...]:
-        """Bodies that move no other one."""
+        """Bodies without child bodies."""
         parents = {joint.parent for joint in self.tree}
         return tuple(body for body in range(len(self.tree)) if body not in parents)
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
-        """Robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays."""
+        """Copy with other parameters of its links ``(nb, 10)`` as the prior and the same URDF."""
         return replace(self, body_prior=bodies)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
@@ -221,8 +220,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they
-        are bars in the model, but not in its ``urdf``: enough for watching a robot.
+    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. Otherwise
+        these links are bars in the model, but not in its ``urdf``, which is enough to monitor a robot.
 
     Raises
     ------
@@ -254,7 +253,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     model, full_ids = urdf_joints.reduced_model(full, locked)
     if model.njoints < 2:
         raise ModelError(
-            f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify"
+            f"URDF robot '{root.get('name')}': has no movable joint left; identification is impossible"
             " unless its base moves (robot.base: free)"
         )
     joints = tuple(model.names)[1 + free :]
@@ -264,9 +263,9 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
     if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
         log_once(
-            f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; taken are those of their shapes at"
-            f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
-            " identification rest; give better ones in <inertial>", logging.WARNING if shapes else logging.DEBUG,
+            f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; it is guessed from their shapes at"
+            f" {DENSITY:g} kg/m^3, or from bars between joints. Efforts of plans and the prior of identification depend"
+            " on this guess; give better values in <inertial>", logging.WARNING if shapes else logging.DEBUG,
         )
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
     _warn_of_inconsistent("URDF link", links, prior)
@@ -282,13 +281,13 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
 
 
 def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
-    """Options with the joints that mimic joints follow among the locked ones."""
+    """Options with the leaders of mimic joints added to the locked joints."""
     if not (held := urdf_joints.held_leaders(root, locked)):
         return options
-    # With a point, as ROS does not take a whole number for a double.
+    # With a point, because ROS does not take an integer for a double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
     mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
-    remedy = f"another pose is set by robot.locked_joints: {{{at}}}"
+    remedy = f"for another pose, set robot.locked_joints: {{{at}}}"
     log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
 
@@ -297,17 +296,17 @@ def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> Non
     bad = [name for name, consistent in zip(names, is_consistent(bodies), strict=True) if not consistent]
     if not bad:
         return
-    others = "another" if len(bad) == 2 else f"{len(bad) - 1} others"
-    rest = f", as have {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
+    others = "1 more" if len(bad) == 2 else f"{len(bad) - 1} more"
+    rest = f", also for {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
     problem = "inertia is not physically consistent (no mass distribution has it)"
-    _log.warning("%s '%s': %s%s; identification starts from the nearest that is", what, bad[0], problem, rest)
+    _log.warning("%s '%s': %s%s; fits start from the nearest consistent inertia", what, bad[0], problem, rest)
 
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:
     names = [rotor.name for rotor in rotors]
     taken = [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]
     if taken:
-        raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another")
+        raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another name")
     with_rotors(model, rotors)
     _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
 

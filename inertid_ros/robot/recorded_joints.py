@@ -1,4 +1,4 @@
-"""Names of joints in recordings and controllers that differ from those of the URDF."""
+"""Translation of joint names in recordings and controllers that differ from the URDF."""
 
 import os
 import re
@@ -18,21 +18,21 @@ _SEPARATORS = "_-/."
 class RecordedJoints:
     """Joints of a robot, and their names in joint states and commands.
 
-    Inside the package joints have the names of the URDF. They are translated where messages and files become
-    recordings, and where commands leave.
+    Inside the package joints have the names of the URDF. Names are translated when messages and files become
+    recordings, and when commands are sent.
 
     Attributes
     ----------
     joints : names in the URDF; empty if the robot is unknown.
     names : name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both.
-        Names without ``*`` take precedence over patterns, which are tried in their order; others are not translated.
+        Names without ``*`` take precedence over patterns, which are tried in their order; other names stay.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
-        """Names in the URDF of names in recordings; RecordingError, which begins with ``where``, if two become one."""
+        """Translate recorded names to URDF names; RecordingError, beginning with ``where``, if two names become one."""
         names = tuple(_translated(name, self.names) for name in recorded)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
@@ -41,7 +41,7 @@ class RecordedJoints:
         return names
 
     def recorded(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Names in recordings, and of commands to controllers, of names in the URDF."""
+        """Translate URDF names to names in recordings and in commands to controllers."""
         return tuple(_translated(name, self._inverse) for name in names)
 
     @cached_property
@@ -52,18 +52,18 @@ class RecordedJoints:
         return inverse
 
     def translations(self, recorded: Sequence[str]) -> str:
-        """Line about translated names; empty if there are none."""
+        """Message about translated names; empty without translations."""
         names = self.urdf_names(recorded, "joints")
         changed = [f"{name} is {new}" for name, new in zip(recorded, names, strict=True) if name != new]
         return f"{first_few(changed, 2)} by robot.joint_names" if changed else ""
 
 
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; empty if none fits.
+    """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; may be empty.
 
-    A pattern if one gives all joints in their order; single names if there are as many and the numbers in them do not
-    contradict their order. ``recorded`` are names that the robot does not know, ``joints`` those that the recording
-    lacks, in the order of the URDF.
+    A pattern if one pattern gives all joints; single names if their number is equal and the numbers in them have the
+    same order. ``recorded`` are names that the robot does not have, ``joints`` are joints that the recording lacks, in
+    the order of the URDF.
     """
     if not joints or len(recorded) < len(joints):
         return {}
@@ -77,7 +77,7 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
 
 
 def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
-    """Patterns that replace the beginning, or the end, that differs between two names."""
+    """Patterns that replace the different beginning, or the different end, of two names."""
     same = len(os.path.commonprefix([recorded[::-1], own[::-1]]))
     begins = [name[: len(name) - same] for name in (recorded, own)]
     if same and recorded[-same] in _SEPARATORS:
@@ -90,7 +90,7 @@ def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
 
 
 def _translated(name: str, names: Mapping[str, str]) -> str:
-    """Name of the first match, names without ``*`` first; the name itself if nothing matches."""
+    """Name of the first match, names without ``*`` first; the name itself without a match."""
     if name in names and _ANY not in name:
         return names[name]
     for pattern, new in names.items():

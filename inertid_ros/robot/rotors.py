@@ -18,23 +18,23 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import URDF_INERTIA, from_mass_com_inertia, symmetric
 from inertid_ros.robot.urdf import parsing
 
-_MAX_IMBALANCE = 1e-3  # of a wheel's inertia; a held wheel may differ so much from a balanced body of revolution
+_MAX_IMBALANCE = 1e-3  # of a wheel's inertia; allowed difference from a balanced body of revolution
 
 
 @dataclass(frozen=True)
 class Rotor:
     """Body that turns with a joint by a gear ratio, in bearings on some link ([Wensing2018]_ sec. VI).
 
-    Its parameters are about the origin of its own frame, which turns with it; at a joint position of zero that frame
-    is placed on the link by ``xyz`` and ``rpy``. The URDF's inertia of the link must not contain it.
+    Its parameters are about the origin of its own frame, which turns with it. At joint position zero, ``xyz`` and
+    ``rpy`` place this frame on the link. The URDF's inertia of the link must not include the rotor.
 
     Attributes
     ----------
-    name : no link may have it.
-    link : link of the URDF that it is mounted on, also one that does not move.
-    ratio : turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
-    xyz, rpy : its frame in that of the link [m], [rad].
-    axis : of its bearings, in its frame.
+    name : different from all links.
+    link : link of the URDF that carries the rotor; it may be fixed.
+    ratio : turns of the rotor per turn of the joint (per metre of a prismatic joint), with sign [1 or rad/m].
+    xyz, rpy : pose of its frame in the frame of the link [m], [rad].
+    axis : axis of its bearings, in its frame.
     com : prior of the centre of mass in its frame [m].
     inertia : prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
     """
@@ -101,7 +101,7 @@ class MountedWheels:
 
     Attributes
     ----------
-    bodies : moving body that each is mounted on.
+    bodies : moving body that carries each wheel.
     axes : (w, 3), inertia times unit axis in the frame of that body [kg m^2].
     """
 
@@ -114,8 +114,8 @@ def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[
     """Wheels by name, completed from the joints of their names in the URDF.
 
     A wheel is balanced, and its mass and inertia at rest belong to the link that carries it. In recordings the velocity
-    of the joint of its name is its speed relative to that link [rad/s]. ModelError for what neither the options nor the
-    URDF state, and for a wheel that the URDF has out of balance.
+    of the joint of its name is its speed relative to this link [rad/s]. ModelError for values that are missing in
+    options and URDF, and for a wheel that is out of balance in the URDF.
     """
     joints, links = parsing.by_name(root, "joint"), parsing.by_name(root, "link")
     return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}
@@ -150,7 +150,7 @@ def _completed(
             wheel = attrs.evolve(wheel, inertia=_about_axis(name, inertial, axis))
     if not wheel.inertia:
         raise ModelError(
-            f"wheel '{name}': its inertia is missing, and without it no momentum is known; give it in the URDF or"
+            f"wheel '{name}': its inertia is missing, so that its momentum is unknown; give it in the URDF or"
             f" in robot.wheels, such as {name}=inertia:0.05 [kg m^2]"
         )
     for what in ("link", "axis"):
@@ -177,12 +177,12 @@ def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
     wobble = max(mass * float(off @ off), float(np.abs(inertia @ axis - about * axis).max()), float(np.ptp(values)))
     if about <= 0:
         raise ModelError(
-            f"{where}: its inertia about the axis is {about:g} kg m^2, and without it no momentum is known; give it in"
+            f"{where}: its inertia about the axis is {about:g} kg m^2, so that its momentum is unknown; give it in"
             f" the URDF or as robot.wheels {name}=inertia:VALUE"
         )
     if wobble > _MAX_IMBALANCE * about:
         raise ModelError(
             f"{where}: is out of balance by {wobble:.3g} kg m^2, {100 * wobble / about:.1f} % of its inertia about the"
-            " axis, so that holding it changes the robot; correct its <inertial>, or identify it as a joint"
+            " axis, so that its angle changes the robot; correct its <inertial>, or identify it as a joint"
         )
     return about

@@ -16,18 +16,18 @@ from .model import RobotModel
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
-    """URDF with other inertial parameters; all other bytes stay.
+    """Return the URDF with other inertial parameters; all other bytes stay.
 
     A moving link gets the inertia of its whole body, and links fixed to it get zero inertia: without an ``<inertial>``,
-    MuJoCo would compute one from their collision shapes. Links behind locked joints keep theirs
-    (:attr:`RobotModel.body_locked`), which is subtracted from the body. The base is left alone. Inertial origins have
+    MuJoCo would compute inertia from their collision shapes. Links behind locked joints keep their inertia
+    (:attr:`RobotModel.body_locked`), which is subtracted from the body. The base does not change. Inertial origins have
     ``rpy="0 0 0"``, and numbers read back exactly.
 
     Parameters
     ----------
     bodies : (nb, 10), parameters of the moving bodies about their joint frames.
     friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for damping and friction of
-        ``<dynamics>``; joints with NaN stay.
+        ``<dynamics>``; joints with NaN do not change.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
-    """Links fixed to a moving link that have an inertia, or a collision shape that MuJoCo would compute one from."""
+    """Links fixed to a moving link, with an inertia, or with a collision shape from which MuJoCo computes one."""
     root = parsing.parse_description(model.urdf)
     massive = {name for name, link in parsing.by_name(root, "link").items() if _has_inertia(link)}
     return [name for link in model.link_names for name in rigidly_joined(root, link)[1:] if name in massive]
@@ -71,6 +71,6 @@ def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
             raise ModelError(f"link '{name}': parameters are not physically consistent; they are not written to a URDF")
         if pi.any() and not is_consistent(pi):
             raise ModelError(
-                f"link '{name}': parameters are less than those of its links behind locked joints;"
+                f"link '{name}': parameters are less than its links behind locked joints;"
                 " lock fewer joints or correct those links"
             )

@@ -1,4 +1,4 @@
-"""The boundary to ROS 2: messages, topics, parameters and diagnostics. It imports no node and not ``cli``."""
+"""The boundary to ROS 2: messages, topics, parameters and diagnostics. It does not import ``nodes`` or ``cli``."""
 
 from .subscriber import ParameterSubscriber
 

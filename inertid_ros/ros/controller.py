@@ -1,4 +1,4 @@
-"""The robot's controller: the topic of its commands, and its state as the controller manager reports it."""
+"""The robot's controller: the topic of its commands, and its state from the controller manager."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from rclpy.task import Future
 from inertid_ros.ros.topics import COMMAND, Publishers
 
 _QUESTION_PERIOD_S = 0.5
-_QUESTION_TIMEOUT_S = 1.0  # then the question is asked again
+_QUESTION_TIMEOUT_S = 1.0  # then the request is repeated
 
 
 class CommandTopic:
-    """A topic on which a robot is commanded."""
+    """A topic for commands to a robot."""
 
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
         self._node = node
@@ -34,24 +34,24 @@ class CommandTopic:
         self._publisher.publish(message)
 
     def begin(self) -> None:
-        """Forget problems of the last motion; a topic has none."""
+        """Do nothing: a topic keeps no problems of the last motion."""
 
     def halt(self) -> str:
-        """Empty, as a topic reports no goal that the controller gave up."""
+        """Return an empty text: a topic does not report goals that the controller gave up."""
         return ""
 
     def problem(self) -> str:
-        """Why commands do not arrive, or which other node commands the robot, in one line; empty if all is well."""
+        """Return why commands do not arrive, or the other node that commands the robot, in one line; else empty."""
         if not self.has_controller:
             return (
-                f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
+                f"{self.name} has no subscriber; start and activate the robot's controller, or set the parameter"
                 " controller to its name")
         this_node = (self._node.get_name(), self._node.get_namespace())
         others = [publisher for publisher in self._publishers.look() if publisher != this_node]
         if not others:
             return ""
         name, namespace = others[0]
-        return f"{namespace.rstrip('/')}/{name} commands the robot on {self.name} too; stop it"
+        return f"{namespace.rstrip('/')}/{name} also commands the robot on {self.name}; stop it"
 
 
 def of_controller(controller: str, name: str) -> str:
@@ -60,15 +60,15 @@ def of_controller(controller: str, name: str) -> str:
 
 
 class ControllerManager:
-    """Asks the controller manager in the namespace of the node, if its messages are installed, and never waits.
+    """Query the controller manager in the node's namespace without waiting, if its messages are installed.
 
-    ``joints`` are those to be moved, as controllers call them. Nothing is asked without the name of a controller.
+    ``joints`` are the joints to be moved, by the controllers' names. Without a controller's name, no request is sent.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
         self.joints: tuple[str, ...] = ()
         self._name = controller.strip("/").rpartition("/")[2]
-        self._controllers: list[Any] | None = None  # of the last answer
+        self._controllers: list[Any] | None = None  # from the last answer
         self._tolerances: list[float] | None = None
         self._questions: tuple[_Question, _Question] | None = None
         service = _list_controllers()
@@ -78,7 +78,7 @@ class ControllerManager:
                 _Question(node, GetParameters, f"{controller}/get_parameters"))
 
     def poll(self, now: float) -> None:
-        """Take answers and ask again when that is due; call it at every tick with the steady clock [s]."""
+        """Take answers and repeat requests when they are due; call it at every tick with the steady clock [s]."""
         if self._questions is None:
             return
         controllers, parameters = self._questions
@@ -92,11 +92,11 @@ class ControllerManager:
             self._tolerances = [value for value in values if isinstance(value, float) and value > 0]
 
     def problem(self) -> str:
-        """Why the controller cannot move the joints, in one line; empty if it can, or if that is unknown."""
+        """Return why the controller cannot move the joints, in one line; empty if it can, or if this is unknown."""
         return "" if self._controllers is None else controller_problem(self._controllers, self._name, self.joints)
 
     def inactivity(self) -> str:
-        """That the controller is not active, so that it moves nothing; empty if it is active, or if that is unknown."""
+        """Return a message if the controller is not active; empty if it is active, or if its state is unknown."""
         named = [controller for controller in self._controllers or () if controller.name == self._name]
         return _inactivity(named[0]) if named else ""
 
@@ -107,14 +107,14 @@ class ControllerManager:
 
 
 def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[str]) -> str:
-    """Why the controller of a name cannot move joints, in one line; empty if it can.
+    """Return why the controller ``name`` cannot move the joints, in one line; empty if it can.
 
     ``controllers`` are ``controller_manager_msgs/ControllerState``.
     """
     controller = next((controller for controller in controllers if controller.name == name), None)
     if controller is None:
         others = ", ".join(controller.name for controller in controllers) or "none"
-        return f"the controller manager has no {name}, but {others}; set the parameter controller"
+        return f"the controller manager has no {name} (controllers: {others}); set the parameter controller"
     if inactivity := _inactivity(controller):
         return inactivity
     claimed = {part for interface in controller.claimed_interfaces for part in interface.split("/")}
@@ -134,7 +134,7 @@ def _inactivity(controller: Any) -> str:
 
 
 class _Question:
-    """A service that is asked now and then, and never waited for."""
+    """Client that calls a service periodically, without waiting."""
 
     def __init__(self, node: Node, service: Any, name: str) -> None:
         self._service, self._client = service, node.create_client(service, name)
@@ -142,7 +142,7 @@ class _Question:
         self._asked = -float("inf")
 
     def poll(self, now: float, **request: Any) -> Any:
-        """Return the answer once when it has come; ask, with these fields of the request, when that is due."""
+        """Return a new answer once, else None; send the next request, with these fields, when it is due."""
         if self._answer is not None and self._answer.done():
             answer, self._answer = self._answer.result(), None
             return answer
@@ -155,7 +155,7 @@ class _Question:
 
 
 def _list_controllers() -> Any:
-    """Service type that lists all controllers; None if controller_manager_msgs is not installed."""
+    """Return the service type that lists controllers; None if controller_manager_msgs is not installed."""
     try:
         from controller_manager_msgs.srv import ListControllers
     except ImportError:

@@ -1,4 +1,4 @@
-"""Messages to arrays and back; joints of a robot out of joint states in any order."""
+"""Conversion between messages and arrays; selection of a robot's joints from joint states in any order."""
 
 import struct
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 try:
     import tf_transformations
-except ImportError:  # transforms3d, which it wraps in the conventions of ROS
+except ImportError:  # transforms3d, which this package wraps with ROS conventions, is not installed
     tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
 _INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
+_CDR_ENCAPSULATION_BYTES = 4  # the second byte holds the byte order
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
@@ -44,7 +44,7 @@ def to_nanoseconds(stamp: Time | Duration) -> int:
 
 
 def stamp_of_serialized(data: bytes) -> int:
-    """Header stamp of a serialised message (CDR) that begins with its header [ns]; 0 if it is cut off."""
+    """Return the header stamp of a serialised message (CDR) that begins with its header [ns]; 0 if it is cut off."""
     if len(data) < _CDR_ENCAPSULATION_BYTES + 8:
         return 0
     seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_ENCAPSULATION_BYTES)
@@ -65,14 +65,14 @@ def to_duration(seconds: float) -> Duration:
 
 def to_joint_state(
         joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
-    """Make a JointState of arrays ``(n,)``."""
+    """Make a JointState from arrays ``(n,)``."""
     return JointState(
         header=Header(stamp=stamp), name=list(joint_names), position=position.tolist(), velocity=velocity.tolist(),
         effort=effort.tolist())
 
 
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
-    """Make an Odometry of the pose ``(7,)`` of a base in the world and its twist ``(6,)`` in the axes of the base."""
+    """Make an Odometry from a base's pose ``(7,)`` in the world and its twist ``(6,)`` in the axes of the base."""
     message = Odometry(header=Header(stamp=stamp, frame_id="world"), child_frame_id=child_frame)
     turn = message.pose.pose.orientation
     turn.x, turn.y, turn.z, turn.w = map(float, pose[3:])
@@ -92,7 +92,7 @@ def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
 
 
 def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
-    """Make a WrenchStamped of force and torque ``(6,)`` in a frame."""
+    """Make a WrenchStamped from force and torque ``(6,)`` in a frame."""
     message = WrenchStamped(header=Header(stamp=stamp, frame_id=frame))
     _set_vector(message.wrench.force, wrench[:3])
     _set_vector(message.wrench.torque, wrench[3:])
@@ -100,7 +100,7 @@ def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
 
 
 def to_inertia(numbers: Sequence[float] | Array) -> Inertia:
-    """Make an Inertia of ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the latter."""
+    """Make an Inertia from ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the centre of mass."""
     mass, x, y, z, *elements = map(float, numbers)
     return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(_INERTIA_FIELDS, elements, strict=True)))
 
@@ -168,7 +168,7 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
 
 
 def to_batch(batch: Batch) -> SampleBatch:
-    """Make a message of a batch."""
+    """Make a message from a batch."""
     block = batch.block
     wrenches = {key: values for key, values in block.channels.items() if key.startswith(WRENCH_PREFIX)}
     wrench = np.stack(list(wrenches.values()), axis=1) if wrenches else np.zeros(0)
@@ -205,10 +205,10 @@ def from_batch(message: SampleBatch) -> Block:
 
 
 class JointOrder:
-    """Picks a fixed set of joints out of JointState messages, in any order and among any others.
+    """Select a fixed set of joints from JointState messages, in any order and among other joints.
 
     ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N, ``recorded`` the names of these joints in
-    messages. ``held_joints``, such as those of a gripper, may have messages of their own.
+    messages. ``held_joints``, such as gripper joints, may have their own messages.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class JointOrder:
         self._held_columns: dict[tuple[str, ...], dict[int, int]] = {}  # held joint to column
 
     def sample(self, message: JointState) -> JointSample | None:
-        """Return these joints of a message, NaN for what it leaves out; None if it lacks all of them.
+        """Return the sample of these joints, NaN for missing values; None if the message has none of the joints.
 
         Raises RecordingError if some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """
@@ -244,13 +244,13 @@ class JointOrder:
 
     @property
     def others(self) -> str:
-        """A line on the joints of the last message that had none of these; empty without such a message."""
+        """Return a line on the last message without any of these joints; empty if there was no such message."""
         if not self._skipped:
             return ""
         names = proposed_names(self._skipped, self.joint_names)
-        remedy = f"set robot.joint_names: {flow(names)} if these are the same" if names else "give the robot's URDF"
+        remedy = f"set robot.joint_names: {flow(names)} if the joints match" if names else "give the robot's URDF"
         if set(self._skipped) & set(self.joint_names):
-            remedy = "leave out robot.joint_names, which gives the robot's names to other joints"
+            remedy = "leave out robot.joint_names, which assigns the robot's names to other joints"
         published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
         return one_line(f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}")
 
@@ -269,8 +269,8 @@ class JointOrder:
         for joint, name in zip(names, recorded, strict=True):
             if commanded.get(joint, name) != name:
                 raise RecordingError(
-                    f"joint_states: {name} is {joint}, which commands would call {commanded[joint]}; name"
-                    f" it in robot.joint_names: {{{name}: {joint}}}")
+                    f"joint_states: {name} is {joint}, but commands name this joint {commanded[joint]}; add it"
+                    f" to robot.joint_names: {{{name}: {joint}}}")
         return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
 
     @staticmethod

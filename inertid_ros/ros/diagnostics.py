@@ -1,4 +1,4 @@
-"""What nodes report of themselves and see of others: diagnostics, liveliness and discovery."""
+"""Diagnostics of nodes, and their liveliness and discovery by other nodes."""
 
 import math
 import os
@@ -26,17 +26,17 @@ from .topics import STEADY
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 _DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator counts a status as stale after five seconds
-_REQUEST_PERIOD_S = 1.0  # between two requests that no answer has come to
-# Loss of a node: its middleware renews the lease; once that is over, what has waited for this process is taken first.
+_REQUEST_PERIOD_S = 1.0  # between two unanswered requests
+# Loss of a node: its middleware stops renewing the lease. Events that wait for this process are then handled first.
 _LIVELINESS_PERIOD_S, _LIVELINESS_LEASE_S, _LOSS_CONFIRMATION_S = 0.2, 0.5, 0.25
-_MAX_STARVATION_S = 5.0  # that a process which is known to run may wait for a processor
+_MAX_STARVATION_S = 5.0  # longest wait of a running process for a processor
 
 
 @dataclass(frozen=True)
 class Status:
     """State of one aspect of a node."""
 
-    aspect: str  # never changes, as aggregators choose by it
+    aspect: str  # constant, as aggregators select statuses by it
     level: bytes
     message: str
     values: Mapping[str, object]  # always the same keys, with units; unknown values are None or NaN
@@ -53,14 +53,14 @@ def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, 
 
 
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
-    """Why the stamps of a stream are of another clock, empty if they are not; no network delays for a second."""
+    """Return a message if a stream's stamps are of another clock, else empty; network delays are below a second."""
     if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
         return f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
     return ""
 
 
 def gaps_between(messages: str, report: StreamReport) -> str:
-    """Why a stream has gaps, empty if it has none."""
+    """Return a message if a stream has gaps, else empty."""
     return f"gaps between {messages}; check the network and the load of the machine" if report.gaps else ""
 
 
@@ -78,7 +78,7 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its process on the latched ``~/alive``.
+    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its PID on the latched ``~/alive``.
 
     ``robot`` returns the name of the robot, which is the hardware; empty if unknown.
     """
@@ -87,7 +87,7 @@ class DiagnosticsPublisher:
             self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: "") -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # The middleware renews its liveliness from a thread of its own, also while Python is busy.
+        # The middleware renews the liveliness in its own thread, also while Python is busy.
         alive = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
         alive.publish(String(data=f"{_system()} {os.getpid()}"))
         node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=STEADY)
@@ -112,11 +112,11 @@ def _text(value: object) -> str:
 
 
 class ClientDiscovery:
-    """Whether another node has discovered all endpoints that a node had when this was created.
+    """Check that another node has discovered all endpoints that ``node`` had at creation of this object.
 
-    A service is ready for its client before the server has discovered the client, and the middleware drops an answer
-    whose receiver it does not discover within 100 ms. Endpoints are discovered in the order of their creation. The
-    answer to a request made here, which changes nothing and can be repeated, shows that earlier ones are known.
+    A service is ready for its client before the server has discovered the client. The middleware drops an answer if it
+    does not discover the receiver within 100 ms. Endpoints are discovered in the order of their creation. Therefore the
+    answer to a harmless, repeatable request by this class proves that all earlier endpoints are discovered.
 
     ``node`` must be spun between calls of :meth:`done`; ``server`` is the other node's name, relative or absolute.
     """
@@ -128,7 +128,7 @@ class ClientDiscovery:
         self._next = 0.0
 
     def done(self) -> bool:
-        """Return whether an answer has come or the node has no such service; ask again if the last answer is late."""
+        """Return True if an answer has come or the server lacks this service; repeat the request if it is late."""
         if any(answer.done() for answer in self._answers):
             return True
         if not self._client.service_is_ready():
@@ -150,7 +150,7 @@ def _alive_profile(lease_s: float) -> QoSProfile:
 
 
 def _system() -> str:
-    """Identity of the system and the namespace of process numbers of this process; empty if unknown."""
+    """Return the identity of the system and of this process's PID namespace; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -159,12 +159,12 @@ def _system() -> str:
 
 
 class Liveliness:
-    """Whether another node lives, known within a second of its death.
+    """Detect the death of another node within a second.
 
-    The end of a process on the same system is seen at once, and a process that waits for a processor does not count as
-    dead. On other systems, the liveliness of the topic ``alive`` decides.
+    On the same system, the end of a process is detected at once, and a process that waits for a processor does not
+    count as dead. On other systems, the liveliness of the topic ``alive`` decides.
 
-    ``node`` watches and is spun; ``name`` is the other node's name, relative to the namespace of ``node``.
+    ``node`` watches and must be spun; ``name`` is the other node's name, relative to the namespace of ``node``.
     """
 
     def __init__(self, node: Node, name: str) -> None:
@@ -176,7 +176,7 @@ class Liveliness:
 
     @property
     def lost(self) -> str:
-        """How the node was lost; empty while it lives, and before it was seen."""
+        """Reason for the loss of the node; empty while it lives, and before its discovery."""
         now, ended = time.monotonic(), self._process >= 0 and bool(select.select([self._process], [], [], 0.0)[0])
         if ended:
             self._lost_at = min(self._lost_at, now)
@@ -188,7 +188,7 @@ class Liveliness:
             return "was killed, is suspended or cannot be reached"
         if self._is_suspended:
             return "is suspended"
-        return "" if now < self._lost_at + _MAX_STARVATION_S else "has got no processor for seconds"
+        return "" if now < self._lost_at + _MAX_STARVATION_S else "has received no processor time for seconds"
 
     @property
     def _is_suspended(self) -> bool:
@@ -202,7 +202,7 @@ class Liveliness:
             os.close(self._process)
         self._pid, self._process, self._lost_at = int(pid), -1, math.inf
         if system and system == _system():
-            with suppress(OSError):  # it has ended already, which its liveliness shows
+            with suppress(OSError):  # the process has already ended; its liveliness reports this
                 self._process = os.pidfd_open(self._pid)
 
     def _change(self, event: Any) -> None:

@@ -34,7 +34,7 @@ _VERDICT_CONSTANTS = {
 def to_inertial_parameters(
     estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """Make the message for controllers of an estimate and its verdict."""
+    """Make the message for controllers from an estimate and its verdict."""
     model = estimate.model
     status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
     return InertialParameters(
@@ -64,7 +64,7 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
 
 
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Make a message of parameters that were not estimated: bodies ``(nb, 10)``, and drive terms to ``(n,)``."""
+    """Make a message from parameters that were not estimated: bodies ``(nb, 10)`` and drive terms ``(n,)`` by name."""
     return InertialParameters(
         header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
         links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}))
@@ -83,7 +83,7 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
 
 def _joints(
         layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]) -> list[JointDynamics]:
-    """Return joints for drive terms ``(n,)``, and their standard deviations as far as they are known."""
+    """Return joints for drive terms ``(n,)`` and their known standard deviations."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
@@ -114,7 +114,7 @@ def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list
 
 
 def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
-    """Make the message that dashboards watch of the content of ``report.json`` and its parameters."""
+    """Make the message for dashboards from the content of ``report.json`` and the parameters."""
     validated, prior = report.get("validation", report["train"]), report["prior"]
     links, solver, base = report["links"], report["solver"], report["base_parameters"]
     sources = report["provenance"]["recordings"]
@@ -140,5 +140,5 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
 
 
 def _number(value: float | None) -> float:
-    """Return a number of ``report.json``, where None stands for numbers that are not finite."""
+    """Return a number of ``report.json``; its None means a number that is not finite."""
     return float("nan") if value is None else float(value)

@@ -2,7 +2,7 @@
 
 Named elements are declared as in ros2_control: a list of names (``plate_names``), then the fields of each name in the
 list (``plates.left.frame``). If each name has a single value (``locked_joints.finger``), the list may be left empty:
-the node makes it of the values that are given.
+the node fills it from the given values.
 """
 
 import math
@@ -32,11 +32,11 @@ _LARGEST_VALUES = {float: math.inf, int: 2**62}
 
 
 def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:
-    """Declare every option of a tree as a parameter of ``node`` and return the tree with the values given.
+    """Declare every option of a tree as a parameter of ``node`` and return the tree with the given values.
 
-    ``read_only`` parameters are fixed while the node runs; lists of names always are, as the parameters of an element
-    are declared here. ``prefix`` is that of every key, with its dot. Raises ConfigurationError if a value has the wrong
-    type, lies outside its range or is not one of the choices, or if a named element is not in its list of names.
+    ``read_only`` parameters are fixed while the node runs. Lists of names are always fixed, as the parameters of their
+    elements are declared here. Every key has the ``prefix``, with its dot. Raises ConfigurationError if a value has the
+    wrong type, lies outside its range or is not a valid choice, or if a named element is not in its list of names.
     """
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
@@ -48,7 +48,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
             reason = " ".join(str(error).split())
             raise ConfigurationError(f"{where}: {entry.key}: {reason}; correct the parameter") from None
     elements = {f"{entry.lists}.": entry.key for entry in options(tree, prefix) if entry.lists}
-    # rclpy has no public way to see the values given for parameters that are not declared.
+    # rclpy has no public way to read the values given for undeclared parameters.
     for name, given in node._parameter_overrides.items():
         names = next((key for element, key in elements.items() if name.startswith(element)), "")
         if names and not node.has_parameter(name):
@@ -60,7 +60,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
 
 
 def read(node: Node, tree: type[T], prefix: str = "") -> T:
-    """Return the tree with the present values of the parameters; raise ConfigurationError if one is not allowed."""
+    """Return the tree with the present values of the parameters; raise ConfigurationError for an invalid value."""
     return structure(tree, _values(node, tree, prefix), node.get_fully_qualified_name(), prefix, listed=True)
 
 
@@ -84,11 +84,11 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
 
 
 def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -> None:
-    """Refuse parameters that a node would ignore, once it has declared its own.
+    """Refuse given parameters that the node would ignore; call it after all declarations.
 
-    A parameter for all nodes (``/**``) may belong to another one. One below the name of the node, or given to it
-    directly by the ``arguments`` of the command line, must be its own. Raises ConfigurationError for a parameter that
-    is not declared, with what was probably meant, and for one without effect beside another.
+    A parameter for all nodes (``/**``) may belong to another node. A parameter below the node's name, or on the command
+    line (``arguments``), must belong to this node. Raises ConfigurationError for an undeclared parameter, with a
+    suggestion, and for a parameter that another parameter makes ineffective.
     """
     arguments = sys.argv if arguments is None else arguments
     kind, where = _kind(node), node.get_fully_qualified_name()
@@ -105,7 +105,7 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
 
 
 def _kind(node: Node) -> str:
-    """Return the package's name of a node, which may run under another one; empty for a node of another package."""
+    """Return a node's original name in this package, also if it is renamed; empty for a node of another package."""
     keys = set(node._parameters)
     return next((name for name in NODES if all(one.key in keys for one in declared(name) if not one.names)), "")
 
@@ -115,7 +115,7 @@ def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str
 
 
 def _accept_dumped_values(node: Node) -> None:
-    """Have ``ros2 param load`` take a dumped file: read-only parameters may be set to their present value."""
+    """Let ``ros2 param load`` accept a dumped file: read-only parameters may be set to their present value."""
     if "set_parameters_atomically" in vars(node):  # done already
         return
     set_all = node.set_parameters_atomically
@@ -133,8 +133,8 @@ def _accept_dumped_values(node: Node) -> None:
 def _as_declared(node: Node, parameter: Parameter) -> Parameter:
     """Return a parameter with the declared type, which `ros2 param load` loses.
 
-    It guesses types from text: of an empty list a list of bool, and of ``inf`` and ``1e-06``, which are no numbers in
-    YAML 1.1, a string.
+    The command guesses types from text: an empty list becomes a list of bool. ``inf`` and ``1e-06``, which YAML 1.1
+    does not define as numbers, become strings.
     """
     if not node.has_parameter(parameter.name):
         return parameter
@@ -150,12 +150,12 @@ def _as_declared(node: Node, parameter: Parameter) -> Parameter:
         elif declared_type is Parameter.Type.STRING:
             value = str(value)
         return Parameter(parameter.name, declared_type, value)
-    except (TypeError, ValueError, yaml.YAMLError):  # rclpy reports what is wrong
+    except (TypeError, ValueError, yaml.YAMLError):  # rclpy reports the error
         return parameter
 
 
 def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
-    """Return what ``ros2 param describe`` shows of an option."""
+    """Return the description of an option for ``ros2 param describe``."""
     result = ParameterDescriptor(description=entry.description, read_only=read_only)
     if entry.choices:
         result.additional_constraints = "one of " + ", ".join(entry.choices)
@@ -172,7 +172,7 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
 
 
 def _list_single_values(node: Node, tree: type, prefix: str) -> None:
-    """Fill lists of names that were left empty with the names of the single values that are given."""
+    """Fill empty lists of names with the names of the given single values."""
     overrides = node._parameter_overrides
     for entry in options(tree, prefix):
         start, _, field = entry.key.partition("<name>")
@@ -185,7 +185,7 @@ def _list_single_values(node: Node, tree: type, prefix: str) -> None:
 
 
 def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
-    """Yield all options of a tree; one of a named element comes once for every name that is declared by then."""
+    """Yield all options of a tree; options of named elements once for every name that is already declared."""
     for entry in options(tree, prefix):
         if entry.names:
             yield from (entry.of(name) for name in _value(node, entry.names) or () if name)
@@ -203,8 +203,8 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     node.declare_parameter(entry.key, ros_type if typed else default, descriptor(entry, read_only and not empty))
     if not empty:
         return
-    # rclpy cannot declare an empty list, whose type it does not see, and reads one in a file as no value; but it can be
-    # set.
+    # rclpy cannot infer the type of an empty list: it does not declare it, and ignores it in a file. Setting the
+    # parameter to an empty list works.
     result = node.set_parameters([Parameter(entry.key, ros_type, [])])[0]
     if not result.successful:
         raise ConfigurationError(result.reason)
@@ -214,13 +214,13 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
 
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
-    """Return key without prefix to value, of all parameters that were given or have a default."""
+    """Return a map from key without prefix to value, for all parameters that were given or have a default."""
     values = ((entry.key.removeprefix(prefix), _value(node, entry.key)) for entry in _parameters(node, tree, prefix))
     return {key: value for key, value in values if value is not None}
 
 
 def _value(node: Node, key: str) -> Any:
-    """Value of a parameter; None if it was never set, which leaves the default."""
+    """Return the value of a parameter; None if it was never set, so that the default applies."""
     try:
         return _plain(node.get_parameter(key).value)
     except ParameterUninitializedException:

@@ -1,4 +1,4 @@
-"""Identified parameters as a controller receives them."""
+"""Identified parameters that a controller receives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTer
 from inertid_ros.robot.model import RobotModel
 
 _CORNERS = 200  # positions at limits or half-way, speeds at limits or zero
-_MAX_EFFORT_RATIO, _MAX_TORQUE = 100.0, 1e6  # of the URDF's limit of effort; N m or N where it has none
+_MAX_EFFORT_RATIO, _MAX_TORQUE = 100.0, 1e6  # times the URDF's effort limit; N m or N if the URDF has no limit
 
 
 @dataclass(frozen=True)
 class ReceivedParameters:
-    """An InertialParameters message, its values as arrays, and the torque that they give.
+    """An InertialParameters message, its values as arrays, and the torque computed from them.
 
     Attributes
     ----------
     bodies : (nb, 10), parameters of the links about the joint frame origins.
-    drives : drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
+    drives : drive term to its values ``(n,)``, one per joint, like ``stribeck_speed`` and ``transition_speed``.
     couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
     terms : torques that the configuration added, with the values of their parameters.
     """
@@ -72,41 +72,41 @@ class ReceivedParameters:
         return term_torque(self.terms, values, self.joint_names, signals)
 
     def objection(self, robot: RobotModel) -> str:
-        """Why a controller of this robot cannot compute with the values; empty if it can."""
+        """Return why a controller of this robot cannot use the values; empty if it can."""
         links, joints = self.link_names, self.joint_names
         if (links, joints) != (robot.link_names, robot.joint_names):
-            return "their links or joints are not this robot's"
+            return "their links or joints differ from this robot's"
         if not (consistent := is_consistent(self.bodies)).all():
             return f"link '{links[int(np.argmin(consistent))]}' is not physically consistent"
         for term, values in self.drives.items():
             if not (real := np.isfinite(values) & ((values >= 0) | (term not in NON_NEGATIVE_TERMS))).all():
                 joint = int(np.argmin(real))
-                return f"{term} of '{joints[joint]}' is {values[joint]:g}, which no drive has"
+                return f"{term} of '{joints[joint]}' is {values[joint]:g}, which is impossible"
         if not ((self.stribeck_speed > 0).all() and (self.transition_speed >= 0).all()):
-            return "a speed of friction is not above zero"
+            return "a Stribeck or transition speed is out of range"
         return self._objection_to_couplings(joints) or self._objection_to_terms(joints) or self._at_corners(robot)
 
     def _objection_to_couplings(self, joints: Sequence[str]) -> str:
         for coupling, (_, terms) in zip(self.message.couplings, self.couplings, strict=True):
             known = set(coupling.joints) <= set(joints) and len(set(coupling.joints)) == len(coupling.joints)
             if not known or len(coupling.joints) != len(coupling.ratios):
-                return f"coupling '{coupling.name}' has joints that the robot lacks, one of them twice, or other ratios"
+                return f"coupling '{coupling.name}' has unknown or repeated joints, or a wrong number of ratios"
             if not (np.isfinite(coupling.ratios).all() and all(0 <= value < np.inf for value in terms.values())):
-                return f"coupling '{coupling.name}' has a value that no drive has"
+                return f"coupling '{coupling.name}' has an impossible value"
         return ""
 
     def _objection_to_terms(self, joints: Sequence[str]) -> str:
-        """Why user terms cannot be computed; formulas are never executed as code."""
+        """Return why user terms cannot be computed; formulas are never executed as code."""
         for term in self.terms:
             if len(term.values) != len(term.expressions) or not np.isfinite(term.values).all():
                 return f"term '{term.name}' has {len(term.expressions)} formulas and values {term.values}"
         try:
             return misnamed(self.terms, joints)
-        except ValueError as error:  # of a formula
+        except ValueError as error:  # from a formula
             return f"a term {error}"
 
     def _at_corners(self, robot: RobotModel) -> str:
-        """Objection to torque of drives and terms at rest and at random corners of the robot's range."""
+        """Check the torque of drives and terms at rest and at random corners of the robot's range."""
         rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
         lower, upper = np.where(np.isfinite(limits.lower), limits.lower, -np.pi), limits.upper
         upper = np.where(np.isfinite(upper), upper, np.pi)
@@ -130,7 +130,7 @@ class ReceivedParameters:
         if (usable := (torque <= bound).all(axis=0)).all():
             return ""
         joint = int(np.argmin(usable))
-        return f"their torque at '{robot.joint_names[joint]}' is not finite, or beyond what any drive has, in its range"
+        return f"their torque at '{robot.joint_names[joint]}' is not finite or impossibly large in the joint's range"
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:

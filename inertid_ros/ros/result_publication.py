@@ -1,4 +1,4 @@
-"""Publication: results of the identifier for controllers and RViz, latched, and kept in a file over a restart."""
+"""Publication of the identifier's results for controllers and RViz: latched, and kept in a file across restarts."""
 
 import base64
 import hashlib
@@ -40,7 +40,7 @@ class KeptResult:
 
 
 def kept_file(directory: str, node_name: str) -> Path:
-    """Return the file for a node, named after its full name, by which two robots differ."""
+    """Return the file for a node, named after its full name, which differs between robots."""
     return Path(directory).expanduser().absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
 
 
@@ -53,20 +53,20 @@ def save(result: KeptResult, file: Path) -> None:
     try:
         write_file(file, json.dumps(content, indent=1).encode(), force=True)
     except OutputError as error:
-        raise OutputError(f"the result is not kept for a restart: {error}, in state_directory") from None
+        raise OutputError(f"the result is not saved for a restart: {error}, in state_directory") from None
 
 
 def load(file: Path) -> KeptResult | None:
     """Return the result in a file; None if there is no file.
 
-    Raises RecordingError if the file cannot be read, is damaged, or is of a version with other messages.
+    Raises RecordingError if the file cannot be read, is damaged, or was written by a version with other messages.
     """
     try:
         if not file.exists():
             return None
         content = read_json(read_text(file, _MAX_FILE_BYTES))
         if content["definitions"] != _definitions():
-            raise FormatError("is of another version of this package")
+            raise FormatError("was written by another version of this package")
         messages = {name: _message(content[name], message_type) for name, message_type in _MESSAGES.items()}
         return KeptResult(description=str(content["description"]), **messages)
     except OSError as error:
@@ -90,12 +90,12 @@ def _definitions() -> str:
 
 
 class Publication:
-    """Publishers of results, and the file that keeps the last accepted one, unless ``state_directory`` is empty.
+    """Publishers of results; a file keeps the last accepted result unless ``state_directory`` is empty.
 
     Attributes
     ----------
     accepted : the last parameters that were published for controllers.
-    problem : why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
+    problem : reason why the last accepted result is not saved, or was not restored, in one line; else empty.
     """
 
     def __init__(self, node: Node, state_directory: str) -> None:
@@ -115,33 +115,33 @@ class Publication:
 
     @property
     def age(self) -> float:
-        """Age of the accepted result [s]; NaN without one."""
+        """Age of the accepted result [s]; NaN without a result."""
         if self.accepted is None:
             return float("nan")
         stamp = to_nanoseconds(self.accepted.header.stamp)
         return float(self._node.get_clock().now().nanoseconds - stamp) / NANOSECONDS
 
     def describe(self, model: RobotModel) -> None:
-        """Show a robot as described, or publish the kept result of this robot with its old stamp."""
+        """Publish the saved result of this robot with its old stamp, or else the markers of its given inertia."""
         if self.accepted is not None:
             return
         if self._kept is None or self._kept.parameters.model_hash != model.hash:
             if self._kept is not None:
-                self.problem = f"{self._file}: is of another robot than described, and is not published"
+                self.problem = f"{self._file}: does not belong to the described robot; it is not published"
                 self._node.get_logger().warning(self.problem)
             self._markers.publish(self._inertia_markers(model, model.body_prior, "given", _GIVEN_COLOR))
             return
         self.problem = ""
         self.report(self._kept.report)
         self._publish(self._kept, model, from_inertial_parameters(self._kept.parameters).bodies)
-        self._node.get_logger().info(f"published the result of before the restart, {self.age / 3600:.1f} h old")
+        self._node.get_logger().info(f"published the result from before the restart, {self.age / 3600:.1f} h old")
 
     def report(self, report: IdentificationReport) -> None:
         """Publish the report of an identification, accepted or not."""
         self._report.publish(report)
 
     def accept(self, result: KeptResult, model: RobotModel, bodies: Array) -> None:
-        """Publish a result with its bodies ``(nb, 10)`` and keep it; it is published also if it cannot be kept."""
+        """Publish a result with its bodies ``(nb, 10)``, then save it; an error in saving is logged."""
         self._publish(result, model, bodies)
         if self._file is None:
             return
@@ -164,9 +164,9 @@ class Publication:
         self._markers.publish(markers)
 
     def _inertia_markers(self, model: RobotModel, bodies: Array, namespace: str, color: ColorRGBA) -> MarkerArray:
-        """Show bodies ``(nb, 10)`` as ellipsoids of even density with their mass, centre of mass and second moments.
+        """Return ellipsoids of uniform density with the bodies' ``(nb, 10)`` mass, centre of mass and second moments.
 
-        Bodies that are not consistent are left out.
+        Inconsistent bodies are left out.
         """
         markers, stamp = [], self._node.get_clock().now().to_msg()
         for index, (name, pi) in enumerate(zip(model.link_names, bodies, strict=True)):

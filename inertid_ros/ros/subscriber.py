@@ -1,4 +1,4 @@
-"""ParameterSubscriber: takes identified parameters into a controller, checked, and between its control steps."""
+"""ParameterSubscriber: checks identified parameters and applies them in a controller between its control steps."""
 
 import threading
 
@@ -21,10 +21,10 @@ _USABLE = (InertialParameters.NO_VERDICT, InertialParameters.USE, InertialParame
 class ParameterSubscriber:
     """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
 
-    A message is refused, with one log line, if it belongs to another robot (model hash), has the verdict "do not use"
-    or, with ``only_use``, any verdict but "use", or by :meth:`.ReceivedParameters.objection`: a body that is not
-    physically consistent, other links or joints, values that no drive has, torque that is not finite. The subscription
-    is latched: parameters that were published before the controller started arrive, too.
+    A message is refused, with one log line, if it belongs to another robot (model hash), or if its verdict is "do not
+    use" or, with ``only_use``, not "use". :meth:`.ReceivedParameters.objection` also refuses a body that is not
+    physically consistent, other links or joints, impossible drive parameters, and torque that is not finite. The
+    subscription is latched: parameters that were published before the controller started arrive, too.
 
     Only ``update()`` changes ``model``; call it between two control steps, from the control thread. Every other method
     may be called from any thread.
@@ -60,17 +60,17 @@ class ParameterSubscriber:
 
     @property
     def waiting(self) -> bool:
-        """Whether the next :meth:`update` will change the model."""
+        """True if the next :meth:`update` will change the model."""
         with self._lock:
             return self._waiting is not None
 
     @property
     def sequence(self) -> int:
-        """Of the parameters in use; 0 before the first, while those of the URDF are used."""
+        """Sequence number of the parameters in use; 0 while the URDF's parameters are in use."""
         return int(self._in_use.message.sequence)
 
     def update(self) -> bool:
-        """Write parameters that have arrived into ``model``; return whether there were any."""
+        """Write newly received parameters into ``model``; return True if there were any."""
         with self._lock:
             received, self._waiting = self._waiting, None
         if received is None:
@@ -98,7 +98,7 @@ class ParameterSubscriber:
         received = from_inertial_parameters(message)
         if reason := self._objection(received):
             self.refused += 1
-            reason = one_line(f"parameters {message.sequence} refused: {reason}; the last good ones stay in use")
+            reason = one_line(f"parameters {message.sequence} refused: {reason}; the last good parameters stay in use")
             self._logger.error(reason)
             return
         with self._lock:
@@ -112,7 +112,7 @@ class ParameterSubscriber:
         if message.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
             return "they did not pass their validation"
         if message.verdict not in _USABLE:
-            return "the verdict on them is 'do not use'"
+            return "their verdict is 'do not use'"
         if self._only_use and message.verdict != InertialParameters.USE:
-            return "they are to be used with care, if at all, and only_use is set"
+            return "their verdict is not 'use', and only_use is set"
         return received.objection(robot)

@@ -1,4 +1,4 @@
-"""Topics: quality of service, message types by name, subscriptions that are polled, and publishers by node."""
+"""Topics: quality of service, message types by name, polled subscriptions, and publishers by node."""
 
 import functools
 import importlib
@@ -20,25 +20,25 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
-"""Of timers and waits: neither the system's clock nor a simulator moves it."""
+"""Clock for timers and waits: neither the system's clock nor a simulator moves it."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """For publishers and subscribers: a late subscriber still receives the last message."""
 
 COMMAND = QoSProfile(depth=1)
-"""Only the newest command counts: after a pause no old ones may come in a burst."""
+"""Only the newest command counts: old commands must not arrive in a burst after a pause."""
 
 STATE = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Sensor values of reliable and best-effort publishers; a short delay of the subscriber loses none."""
+"""Sensor values of reliable and best-effort publishers; the queue covers short delays of the subscriber."""
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Values of which only the last is read."""
+"""For subscribers that read only the newest value."""
 
 BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""Recorded batches: none may be lost, and an identifier that restarts receives them again."""
+"""Recorded batches: all must arrive, and an identifier that restarts receives them again."""
 
 UNNAMED = "_NODE_NAME_UNKNOWN_"
-"""Node name of a publisher whose node the graph does not know yet, or of a killed one that it has not forgotten."""
+"""Node name of a publisher whose node is not in the ROS graph yet, or was killed and is still in the graph."""
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
@@ -51,7 +51,7 @@ def recording_profile(reliability: str) -> QoSProfile:
 
 @functools.cache
 def message_class(type_name: str) -> Any:
-    """Return the class of ``PACKAGE/msg/NAME``; raise InertidError for another form or a package that is absent."""
+    """Return the class of ``PACKAGE/msg/NAME``; raise InertidError for another form or a missing package."""
     parts = type_name.split("/")
     if len(parts) != 3 or parts[1] != "msg":
         raise InertidError(f"message type '{type_name}': is not of the form PACKAGE/msg/NAME")
@@ -62,7 +62,7 @@ def message_class(type_name: str) -> Any:
 
 
 def message_definition(type_name: str) -> str:
-    """Return the definition of ``PACKAGE/msg/NAME`` as bags store it: its text and that of every type in it (ros2msg).
+    """Return the definition of ``PACKAGE/msg/NAME`` as in bags (ros2msg): its text and the text of every type in it.
 
     Raises InertidError if a package is not installed with its ``.msg`` files.
     """
@@ -93,14 +93,14 @@ def _collect_definitions(type_name: str, texts: dict[str, str]) -> None:
 
 
 class _Polled(CallbackGroup):
-    """Group of subscriptions whose messages wake no executor, which would build its wait set again; events may."""
+    """Group of subscriptions: messages do not wake the executor, which would rebuild its wait set; events may."""
 
     def __init__(self, events: bool) -> None:
         super().__init__()
         self._events = events
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether it is an event and events are wanted; messages are taken by hand."""
+        """Return True for an event if ``events`` is set; messages are polled."""
         return self._events and not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
@@ -114,8 +114,8 @@ class PacedGroup(CallbackGroup):
     """Group of an action client whose messages are taken in short intervals only.
 
     A server publishes the states of all its goals of the last seconds whenever one of them changes; only the newest of
-    these messages is kept until the next interval. An interval begins with a message, at the earliest a ``period`` [s]
-    after the last one, and ends after a ``length`` of processor time [s].
+    these messages is kept until the next interval. An interval begins with a message, at the earliest ``period`` [s]
+    after the start of the previous interval, and ends after ``length`` [s] of processor time.
     """
 
     def __init__(self, period: float, length: float) -> None:
@@ -137,14 +137,14 @@ class PacedGroup(CallbackGroup):
 
 
 class PolledSubscription:
-    """A topic whose messages wait in the queue of the middleware until they are taken, at most as many as it is deep.
+    """Subscription whose messages wait in the queue of the middleware until they are taken, up to the queue's depth.
 
     ``raw`` messages stay serialized; ``events`` are called by the executor.
 
     Attributes
     ----------
-    numbered_since : time of the steady clock since which the sequence numbers of messages increase, as those of a
-        single publisher do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
+    numbered_since : steady-clock time since which the messages' sequence numbers increase, as with a single publisher
+        [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
     """
 
     def __init__(
@@ -158,15 +158,15 @@ class PolledSubscription:
         self._taken = time.monotonic()
 
     def take(self) -> list[tuple[Any, float]]:
-        """Return all messages that wait, oldest first, with their receipt on the steady clock [s].
+        """Return all waiting messages, oldest first, with their receipt on the steady clock [s].
 
-        The middleware notes the receipt by the system clock. If that has stepped, or the middleware notes none, the
-        receipt is between the last call and this one.
+        The middleware stamps the receipt by the system clock. If that clock has stepped, or the stamp is missing, the
+        receipt lies between the last call and this call.
         """
         return [(message, received) for message, received, _arrival in self.take_with_arrival()]
 
     def take_with_arrival(self) -> list[tuple[Any, float, int]]:
-        """Return messages and receipts as :meth:`take` does, and the arrival by the system clock [ns], 0 if unknown."""
+        """Return messages and receipts like :meth:`take`, and the arrival by the system clock [ns], 0 if unknown."""
         before, now = self._taken, time.monotonic()
         offset = -ahead_of_steady(time.time)
         self._taken = now
@@ -193,7 +193,7 @@ class PolledSubscription:
 
 
 class Publishers:
-    """Nodes that publish a topic of a resolved name; one without a known name counts when it is seen a second time."""
+    """Nodes that publish a topic (resolved name); an unnamed node counts when :meth:`look` finds it twice in a row."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node, self.topic = node, topic

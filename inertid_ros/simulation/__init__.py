@@ -1,1 +1,1 @@
-"""Robots in simulation in place of hardware: arms and legged robots in MuJoCo, and free-floating robots."""
+"""Simulated robots instead of hardware: arms and legged robots in MuJoCo, and free-floating robots."""

@@ -13,9 +13,9 @@ _MAX_STREAM_STEP_S = 0.1
 class Follower:
     """Desired position, velocity and acceleration over time, as in a JointTrajectoryController.
 
-    A new trajectory replaces the old one and sets the trajectory's time to the clock, from where it advances by the
-    speed scaling. If the trajectory has begun, the robot is at once on its present segment; otherwise it moves from its
-    desired state to the first point. It holds the last point.
+    A new trajectory replaces the old trajectory and sets the trajectory's time to the clock; this time then advances by
+    the speed scaling. If the trajectory has begun, the robot is at once on its present segment; otherwise it moves from
+    its desired state to the first point. It holds the last point.
     """
 
     def __init__(self, position: Array) -> None:
@@ -38,12 +38,12 @@ class Follower:
         return self._time + self._scaling * (now - self._set)
 
     def follow(self, points: PiecewiseQuintic, now: float, start: float) -> None:
-        """Replace what is followed at time ``now`` by a trajectory whose time zero is ``start`` [s].
+        """Replace the reference at time ``now`` by a trajectory whose time zero is ``start`` [s].
 
         Raises
         ------
         ExcitationError
-            The last point is not at rest, or all lie in the past.
+            The last point is not at rest, or all points lie in the past.
         """
         if np.abs(points.velocity[-1]).max() > _MAX_FINAL_SPEED:
             raise ExcitationError("command: the last point is not at rest")
@@ -96,8 +96,8 @@ class Cascade:
     Parameters
     ----------
     inertia : (n,), of each joint [kg m^2 or kg].
-    bandwidth : natural frequency of the two loops [rad/s], one or ``(n,)``.
-    feed_forward : share of the command's velocity that is fed forward, 0 to 1, one or ``(n,)``.
+    bandwidth : natural frequency of the two loops [rad/s], scalar or ``(n,)``.
+    feed_forward : share of the command's velocity that is fed forward, 0 to 1, scalar or ``(n,)``.
     limit : (n,), of the efforts [N m or N].
 
     Attributes
@@ -127,7 +127,7 @@ class Cascade:
     def effort(self, elapsed: float, position: Array, velocity: Array, seconds: float) -> Array:
         """Efforts ``(n,)`` for the next ``seconds``, after ``elapsed`` seconds of the command."""
         command = self._end - (self._cycle - elapsed) * self._rate
-        # The rates of two commands in a row hold half a cycle before and after the begin of the second.
+        # The rates of two successive commands are valid half a cycle before and after the begin of the second command.
         rate = self._rate + (elapsed / self._cycle - 0.5) * self._change
         error = self._position_gain * (command - position) + self._feed_forward * rate - velocity
         self._integral = self._within(self._integral + seconds * self._integral_gain * error)

@@ -67,7 +67,7 @@ class Sole:
         return data.oMf[model.getFrameId(self.frame)] * self.placement
 
     def jacobian(self, model: pin.Model, data: pin.Data) -> Array:
-        """``(6, nv)`` in the sole's own axes; ``data`` has the Jacobians of joints."""
+        """Jacobian ``(6, nv)`` in the sole's axes; ``data`` has the Jacobians of joints."""
         jacobian = pin.getFrameJacobian(model, data, model.getFrameId(self.frame), pin.ReferenceFrame.LOCAL)
         return np.asarray(self.placement.toActionMatrixInverse() @ jacobian)
 
@@ -89,7 +89,7 @@ class LeggedRobotDescription:
 
     Attributes
     ----------
-    start : joint to position [rad] where it is not zero.
+    start : joint to position [rad], for positions other than zero.
     passive : joints without a motor.
     imu : frame of the inertial measurement unit on the base.
     """
@@ -102,7 +102,7 @@ class LeggedRobotDescription:
     passive: tuple[str, ...] = ()
 
     def plate_options(self) -> dict[str, PlateOptions]:
-        """The plates as ``robot.plates`` in a configuration has them."""
+        """Return the plates in the form of ``robot.plates`` in a configuration."""
         places, options = {plate.name: plate.placement for plate in self.plates}, {}
         for sole in self.soles:
             rpy = Rotation.from_matrix(places[sole.plate].rotation).as_euler("xyz")
@@ -115,8 +115,8 @@ class LeggedRobotDescription:
 def _biped(crouch: float) -> LeggedRobotDescription:
     """The exoskeleton on both feet, each on a plate, knees bent so that hips and ankles turn by ``crouch`` [rad].
 
-    Frames of the feet have x down, and z to the toes on the right, to the heel on the left. Frames of the plates are as
-    laboratories lay them, with z down and one turned, sunk below the surface.
+    Frames of the feet have x down, and z to the toes on the right, to the heel on the left. Frames of the plates follow
+    laboratory practice: z points down, one frame is turned, and both lie below the surface.
     """
     right, left = np.array([[[0, 0, -1], [0, side, 0], [side, 0, 0]] for side in (1.0, -1.0)])
     down, turned = np.diag([1.0, -1.0, -1.0]), np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
@@ -137,7 +137,7 @@ def _biped(crouch: float) -> LeggedRobotDescription:
 
 
 def _humanoid(crouch: float) -> LeggedRobotDescription:
-    """The Unitree G1 of example-robot-data on its right foot, the left one lifted."""
+    """The Unitree G1 of example-robot-data on its right foot, with the left foot lifted."""
     start = {f"right_{joint}_joint": a for joint, a in (("hip_pitch", -crouch), ("knee", 2 * crouch))}
     start |= {"right_ankle_pitch_joint": -crouch, "left_hip_pitch_joint": -0.7, "left_knee_joint": 1.2}
     start |= {"left_shoulder_roll_joint": 0.3, "right_shoulder_roll_joint": -0.3}

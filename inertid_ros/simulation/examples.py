@@ -1,11 +1,11 @@
-"""Simulate a small robot whose URDF is wrong, and write the URDF and recordings with which the guides can be followed.
+"""Simulate a small robot with a wrong URDF, and write the URDF and the recordings for the guides.
 
     python -m inertid_ros.simulation.examples arm        robot.urdf, run1_bag, run2_bag, box_bag
     python -m inertid_ros.simulation.examples floating   satellite.urdf, flight1.npz, flight2.npz
     python -m inertid_ros.simulation.examples legged     robot.urdf, stand1_bag, stand2_bag; needs mujoco
 
 The arm is inverse dynamics with friction and noise of its sensors, the satellite conserves its momentum, and the legged
-robot balances on two force plates in MuJoCo. ``truth.urdf`` is the robot as it is, to compare with.
+robot balances on two force plates in MuJoCo. ``truth.urdf`` is the true robot, for comparison.
 """
 
 import argparse
@@ -38,12 +38,12 @@ BOX = pin.Inertia(1.5, np.array([0.3, 0.02, 0.04]), np.diag([0.004, 0.005, 0.006
 
 
 def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Generator) -> None:
-    """Write the URDF of the true robot, and a wrong one.
+    """Write the URDF of the true robot, and a wrong URDF.
 
     Raises
     ------
     OutputError
-        One of the files exists already, or cannot be written.
+        One of the files already exists, or cannot be written.
     """
     for file in ("truth.urdf", name):
         check_file(folder / file)
@@ -52,7 +52,7 @@ def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Gener
 
 
 def arm(folder: Path, seconds: float) -> None:
-    """The arm, moved by sines of several frequencies."""
+    """Write the files of the arm, moved by sines of several frequencies."""
     truth, rng = load_model(packaged_urdf("example_arm")), np.random.default_rng(0)
     write_urdfs(folder, truth, "robot.urdf", rng)
     for name, motion, held in (("run1_bag", 1, None), ("run2_bag", 2, None), ("box_bag", 3, BOX)):
@@ -60,7 +60,7 @@ def arm(folder: Path, seconds: float) -> None:
 
 
 def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, held: pin.Inertia | None) -> Recording:
-    """One motion at 100 Hz with the torques that it takes."""
+    """Return a motion at 100 Hz with the required torques."""
     time = np.arange(0.0, seconds, 0.01)
     q, v, a = sines(time, truth.limits.lower, truth.limits.upper, rng)
     model = pin.Model(truth.pinocchio)
@@ -84,7 +84,7 @@ def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> 
 
 
 def floating(folder: Path, seconds: float) -> None:
-    """The arm on a satellite with three reaction wheels of 0.1 kg m^2; each axis moves in one direction per second."""
+    """Write the files of the arm on a satellite with three wheels of 0.1 kg m^2; an axis moves one way per second."""
     body = '<inertial><origin xyz="0.05 0 0.1"/><mass value="40"/>'
     body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
     urdf = packaged_urdf("example_arm").replace('<link name="base_link">', f'<link name="base_link">{body}')
@@ -105,7 +105,7 @@ def floating(folder: Path, seconds: float) -> None:
 
 
 def legged(folder: Path, seconds: float) -> None:
-    """The lower-limb exoskeleton of the simulator, on two force plates."""
+    """Write the files of the simulator's lower-limb exoskeleton on two force plates."""
     robot, seconds_each = legged_robot("biped"), 1.2
     truth = load_model(robot.urdf, RobotOptions(base="free", drive_terms=()))
     write_urdfs(folder, truth, "robot.urdf", np.random.default_rng(0))
@@ -119,11 +119,11 @@ _ROBOT_WRITERS = {"arm": arm, "floating": floating, "legged": legged}
 
 
 def main() -> int:
-    """Write the files of one robot; returns the exit status, 2 where they cannot be written."""
+    """Write the files of one robot; return the exit status, 2 if they cannot be written."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("robot", choices=_ROBOT_WRITERS)
-    parser.add_argument("--folder", type=Path, default=Path(), help="to write into (default here)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each recording")
+    parser.add_argument("--folder", type=Path, default=Path(), help="output folder (default: current folder)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="length of each recording [s]")
     arguments = parser.parse_args()
     try:
         _ROBOT_WRITERS[arguments.robot](arguments.folder, arguments.seconds)

@@ -1,7 +1,7 @@
 """Simulation of a free-floating robot with joints and reaction wheels.
 
-Joints and wheels are driven by their rates, as drives with good velocity loops do ([Naveen2019]_ sec. 6.3). The
-momentum of robot and wheels then decides how the base moves; without external wrenches it is conserved.
+Joints and wheels follow their rates, as with good velocity loops ([Naveen2019]_ sec. 6.3). The momentum of robot and
+wheels then determines the motion of the base; without external wrenches it is conserved.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _MAX_POSE_ITERATIONS, _POSE_TOLERANCE = 30, 1e-12
 
 ExternalTorque = Callable[[Array, Array], Array]
-"""``(M,)`` times [s] and ``(M, 3, 3)`` inertia about the centre of mass in world axes to ``(M, 3)`` torque on it."""
+"""Torque ``(M, 3)`` from times ``(M,)`` [s] and inertia ``(M, 3, 3)``, both about the centre of mass in world axes."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class GravityGradient:
 class RateNoise:
     """White noise of the base's velocities [m/s, rad/s] and of joints and wheels [rad/s or m/s], standard deviations.
 
-    The defaults are those of [Naveen2019]_ sec. 6.3.
+    The defaults are from [Naveen2019]_ sec. 6.3.
     """
 
     linear: float = 50e-6
@@ -77,11 +77,11 @@ def float_freely(
     model: RobotModel, bodies: Array, trajectory: Trajectory, rate_hz: float = 100.0, momentum: Array | None = None,
     torque: ExternalTorque | None = None,
 ) -> FreeMotion:
-    """Motion from rest at the origin, or with a given momentum.
+    """Simulate a motion from rest at the origin, or with a given momentum.
 
     Parameters
     ----------
-    bodies : (nb, 10), true parameters; those of the model are not used.
+    bodies : (nb, 10), true parameters; the model's parameters are not used.
     trajectory : of joints, then wheels.
     momentum : (6,), total at the start, about the origin of the world.
     torque : external, about the centre of mass.
@@ -100,7 +100,7 @@ def float_freely(
     if both.shape[1] != model.joints + len(model.wheels.names):
         raise ModelError(
             f"trajectory: moves {both.shape[1]} axes, robot '{model.name}' has {model.joints} joints and"
-            f" {len(model.wheels.names)} wheels; give one that moves all of them, wheels last"
+            f" {len(model.wheels.names)} wheels; give a trajectory of all axes, wheels last"
         )
     q, v, speeds = both[:, : model.joints], rates[:, : model.joints], rates[:, model.joints :]
     base = BaseMotion(model.tree, bodies, model.wheels)
@@ -130,7 +130,7 @@ def float_freely(
 
 
 def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.random.Generator, name: str) -> Recording:
-    """Recording of a motion by rate sensors; positions and poses are integrated from them ([Naveen2019]_ sec. 7.3).
+    """Record a motion by rate sensors; positions and poses are integrated from the rates ([Naveen2019]_ sec. 7.3).
 
     Joint positions and the pose of the base are given at the start only.
     """
@@ -148,14 +148,14 @@ def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.ra
 
 
 def _to_base(momentum: Array, pose: Array) -> Array:
-    """``(M, 6)`` momentum about the world's origin to that about the base's, in base coordinates."""
+    """Convert momentum ``(M, 6)`` about the world's origin to momentum about the base's origin, in base coordinates."""
     angular = momentum[:, 3:] - cross(pose[:, :3], momentum[:, :3])
     both = np.stack([momentum[:, :3], angular], axis=1)
     return (both @ rotation_matrices(pose[:, 3:])).reshape(-1, 6)  # rows: R^T applied to each
 
 
 def _between(poses: Array, twist: Array, period: float) -> Array:
-    """Poses at samples and midway, from those at the samples."""
+    """Return poses at samples and midway, from poses at the samples."""
     out = np.empty((2 * len(poses) - 1, 7))
     out[::2] = poses
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
@@ -171,7 +171,7 @@ def _between(poses: Array, twist: Array, period: float) -> Array:
 
 
 def _central_inertia(inertia: Array, pose: Array) -> Array:
-    """``(M, 3, 3)`` about the centre of mass in world axes, of ``(M, 6, 6)`` about the base's origin in its axes."""
+    """Return inertia ``(M, 3, 3)`` about the centre of mass in world axes, from ``(M, 6, 6)`` in the base frame."""
     mass = inertia[:, :1, :1]
     lever = inertia[:, 3:, :3] / mass
     turn = rotation_matrices(pose[:, 3:])
@@ -179,7 +179,7 @@ def _central_inertia(inertia: Array, pose: Array) -> Array:
 
 
 def _impulse(torque: Array, period: float) -> Array:
-    """``(M, 6)`` momentum of a torque at samples and midway, ``(M, 3)``."""
+    """Return the momentum ``(M, 6)`` of a torque ``(M, 3)`` at samples and midway."""
     first, middle, last = torque[:-1:2], torque[1::2], torque[2::2]
     out = np.zeros((len(torque), 6))
     out[2::2, 3:] = np.cumsum(period / 6 * (first + 4 * middle + last), axis=0)

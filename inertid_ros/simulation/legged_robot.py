@@ -1,4 +1,4 @@
-"""LeggedRobot: a free-floating robot in MuJoCo on force plates, under a whole-body controller; its recordings."""
+"""LeggedRobot: a free-floating robot in MuJoCo on force plates, with a whole-body controller, and its recordings."""
 
 from collections.abc import Sequence
 
@@ -19,8 +19,8 @@ from .sensors import BodySample, BodySensors
 from .whole_body_control import Movement, WholeBodyController, supporting_joints
 
 _SETTLE_S = 2.0
-_MAX_COM_SHARE = 0.3  # of half the extent of the soles
-_MAX_JOINT_SHARE = 0.7  # of the distance to the limit
+_MAX_COM_SHARE = 0.3  # share of half the extent of the soles
+_MAX_JOINT_SHARE = 0.7  # share of the distance to the limit
 _FALLEN_M = 0.3  # below the start of the base
 _RECORDED_TAIL_S = 0.2
 
@@ -28,7 +28,7 @@ _RECORDED_TAIL_S = 0.2
 class LeggedRobot:
     """Physics, controller and sensors.
 
-    The controller uses ``controller_urdf`` if it is given, else the true robot.
+    The controller uses ``controller_urdf`` if given, else the true robot.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LeggedRobot:
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
-        """Begin random movements now, new ones at each call."""
+        """Begin random movements now, with new movements at each call."""
         if np.isfinite(self._zero):
             self._draw_movement()
         self._zero = self.time
@@ -117,7 +117,7 @@ class LeggedRobot:
         self.movement = Movement(options, self._amplitudes, self._movement_rng)
 
     def _support(self) -> Array:
-        """``(2,)`` half the extent of the soles on the ground [m]."""
+        """Half the extent ``(2,)`` of the soles on the ground [m]."""
         model, data = self.model, self.model.createData()
         pin.framesForwardKinematics(model, data, self._start)
         corners = [
@@ -126,7 +126,7 @@ class LeggedRobot:
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
     def _joint_amplitudes(self) -> Array:
-        """``(n,)`` largest displacement of each joint, a share of the distance to its nearer limit [rad]."""
+        """Largest displacement ``(n,)`` of each joint, a share of the distance to its nearer limit [rad]."""
         q = self._start[7:]
         nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
         return _MAX_JOINT_SHARE * np.maximum(nearer, 0.0)
@@ -151,7 +151,7 @@ def free_model(urdf: str) -> pin.Model:
 def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     """Configuration with the soles flat on the ground and the centre of mass above them.
 
-    Newton steps on soles, horizontal centre of mass and, weakly, the joints at the start.
+    Newton steps reduce the errors of soles, of the horizontal centre of mass and, with a low weight, of the joints.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def simulate_movements(
 
     Parameters
     ----------
-    noise : whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
+    noise : True for sensors with noise; without noise, the exact acceleration of the base is also recorded.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From URDF text to MuJoCo models, through MuJoCo's own URDF reader: arms, and legged robots on force plates.
+"""MuJoCo models from URDF text by MuJoCo's own URDF reader: arms, and legged robots on force plates.
 
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
@@ -25,14 +25,14 @@ from inertid_ros.robot.urdf.joints import locked_joints, moving_links
 from .example_robots import SimulatedPlate, Sole
 
 _UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
-_CORNER_RADIUS_M = 0.005  # of the balls at the corners of a sole
+_CORNER_RADIUS_M = 0.005  # radius of the balls at the corners of a sole
 _PLATE_SIZE_M = (0.3, 0.2, 0.02)  # half
 _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, the geometry of each plate."""
+    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, and the plates' geometries."""
 
     model: Any
     dof: Array
@@ -46,7 +46,7 @@ def import_mujoco() -> Any:
     Raises
     ------
     ModelError
-        It is not installed.
+        MuJoCo is not installed.
     """
     try:
         import mujoco
@@ -104,13 +104,13 @@ def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
 
 
 def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """``(n,)`` indices of joints' degrees of freedom, and of their positions."""
+    """Indices ``(n,)`` of joints' degrees of freedom, and of their positions."""
     joints = [model.joint(name) for name in names]
     return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])
 
 
 def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
-    """URDF text without geometry in which the locked joints are fixed at their positions."""
+    """Return URDF text without geometry, with the locked joints fixed at their positions."""
     copy = etree.fromstring(etree.tostring(root))
     etree.strip_elements(copy, *_UNUSED_TAGS, with_tail=False)
     for joint in copy.findall("joint"):
@@ -186,7 +186,7 @@ def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:
         if geometry not in (contact.geom1, contact.geom2):
             continue
         mujoco.mj_contactForce(world.model, data, index, point)
-        # Along the normal from the first geometry to the second, acting on the second.
+        # The force acts on the second geometry, along the normal from the first geometry to the second geometry.
         sign = 1.0 if contact.geom1 == geometry else -1.0
         force = sign * contact.frame.reshape(3, 3).T @ point[:3]
         total[:3] += force
@@ -195,10 +195,10 @@ def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:
 
 
 def to_pinocchio(world: MujocoRobot, data: Any) -> tuple[Array, Array, Array]:
-    """Configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` in Pinocchio's convention.
+    """Return configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` in Pinocchio's convention.
 
-    MuJoCo's free joint has its linear velocity in the world and its angular velocity in the body; Pinocchio has both in
-    the body, and their derivative as acceleration.
+    MuJoCo's free joint has its linear velocity in the world frame and its angular velocity in the body frame. Pinocchio
+    has both in the body frame, and their derivative as acceleration.
     """
     quaternion = data.qpos[3:7][[1, 2, 3, 0]]
     turn = pin.Quaternion(quaternion).toRotationMatrix().T

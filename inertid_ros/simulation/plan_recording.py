@@ -16,7 +16,7 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from .simulated_robot import SimulatedRobot
 
 _TAIL_S = 0.5  # recorded after the end of the plan
-_MAX_OFFSET_M = 0.05  # of a box from the axis z
+_MAX_OFFSET_M = 0.05  # offset of a box from the axis z
 
 
 def simulate(
@@ -25,7 +25,7 @@ def simulate(
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
 
-    Commands are those for a real robot: short horizons that each end at rest. Stamps begin at zero with the plan.
+    Commands are the same as for a real robot: short horizons that each end at rest. The plan begins at stamp zero.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def simulate(
         The plan may not be executed from the pose of the robot.
     """
     options, first = ExecutionOptions(), robot.state()
-    # The measured pose is noisy; the first horizon continues from the commanded one.
+    # The measured pose is noisy; the first horizon continues from the commanded pose.
     whole, approach_time = with_approach(plan, robot.robot, robot.desired()[0], options)
     run = MotionExecution(HorizonTable(whole, whole.limits, options))
     run.clock_offset = 0.0
@@ -62,7 +62,7 @@ def simulate(
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
-    """Send a horizon to the simulated robot; an empty one changes nothing."""
+    """Send a horizon to the simulated robot; an empty horizon has no effect."""
     if len(horizon):
         knots = (horizon.position, horizon.velocity, horizon.acceleration)
         start = None if np.isnan(horizon.stamp) else horizon.stamp
@@ -73,9 +73,9 @@ def homogeneous_box(
     rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
     ahead: tuple[float, float] = (0.05, 0.15),
 ) -> MassComInertia:
-    """Box in random orientation in the frame of a link, its centre up to 5 cm from the axis z.
+    """Return a box in random orientation in the frame of a link, its centre up to 5 cm from the axis z.
 
-    ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
+    ``sides`` and ``ahead`` are the ranges of its side lengths and of its centre along z [m].
     """
     squares = rng.uniform(*sides, 3) ** 2
     turn = Rotation.random(random_state=rng).as_matrix()

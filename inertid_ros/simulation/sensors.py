@@ -35,8 +35,8 @@ class Sensors:
 class FaultyChannel:
     """Channel of the states from the robot to its users.
 
-    A publisher that is held up delivers its state when it continues and skips those of the meantime, like
-    ros2_control's RealtimePublisher.
+    A delayed publisher delivers its state when it continues and skips all states in between, like ros2_control's
+    RealtimePublisher.
     """
 
     def __init__(self, rng: np.random.Generator, faults: FaultOptions | None = None) -> None:
@@ -55,7 +55,7 @@ class FaultyChannel:
         self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
 
     def pass_on(self, sample: StateSample) -> list[StateSample]:
-        """Pass a sample into the channel; return the states that arrive at its time."""
+        """Pass a sample into the channel; return the states that arrive at the sample's time."""
         now, faults = sample.time, self._faults
         if faults.frozen and self._last is not None:
             sample = replace(self._last, time=now)
@@ -75,7 +75,7 @@ class FaultyChannel:
         return arrived
 
     def _held_until(self, now: float) -> float | None:
-        """Time at which a state of ``now`` leaves the publisher; None if it is skipped."""
+        """Return the time at which a state of ``now`` leaves the publisher; None if it is skipped."""
         if now < self._gap_end:
             return None
         if self._faults.gap_rate_hz == 0:

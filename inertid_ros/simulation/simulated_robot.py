@@ -1,4 +1,4 @@
-"""SimulatedRobot: an arm in MuJoCo in place of hardware, with drives that a URDF does not describe."""
+"""SimulatedRobot: an arm in MuJoCo instead of hardware, with drives that a URDF does not describe."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ class Drives:
             object.__setattr__(self, name, value)
 
     def dry_friction(self, velocity: Array) -> Array:
-        """``(n,)`` size of the friction that holds or brakes the joints at a velocity ``(n,)`` [N m or N]."""
+        """Size ``(n,)`` of the friction that holds or brakes the joints at a velocity ``(n,)`` [N m or N]."""
         return dry_friction(velocity, self.coulomb, np.asarray(self.stribeck), np.asarray(self.stribeck_speed))
 
     def term(self, name: str) -> Array:
@@ -51,7 +51,7 @@ class Drives:
 
 
 def effort_scale(robot: RobotModel) -> Array:
-    """Effort limits ``(n,)``; without one in the URDF, 1.5 times the largest gravity torque, at least 1 N m."""
+    """Effort limits ``(n,)``; without a limit in the URDF, 1.5 times the largest gravity torque, at least 1 N m."""
     limits = robot.limits.effort
     if np.isfinite(limits).all():
         return limits
@@ -62,7 +62,7 @@ def effort_scale(robot: RobotModel) -> Array:
 
 
 def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Generator) -> Drives:
-    """Drives for a robot, different for every joint; the offset has either sign."""
+    """Return drives for a robot, different for every joint; the sign of the offset is random."""
     effort, n = effort_scale(robot), robot.joints
     velocity = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 2.0)
     factor = 1 + options.variation * rng.uniform(-1, 1, (4, n))
@@ -79,12 +79,12 @@ class SimulatedRobot:
     Parameters
     ----------
     robot : the true robot; its URDF is read by MuJoCo itself.
-    drives : true drives instead of typical ones.
+    drives : true drives instead of typical drives.
     start : (n,), pose at time zero; by default the middle of the position limits.
 
     Attributes
     ----------
-    passes_efforts : whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
+    passes_efforts : True if efforts are passed on; else the robot follows trajectories or positions, or holds.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class SimulatedRobot:
         self.drives = drives or self.drives
         if robot is not None:
             if robot.hash != self.robot.hash:
-                raise ModelError("simulation: a robot cannot become one of other joints; exchange its bodies")
+                raise ModelError("simulation: the new robot has other joints; change only its bodies")
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
             set_bodies(self._compiled, self.bodies)
         self._set_drives()
@@ -171,8 +171,8 @@ class SimulatedRobot:
         model, dof = self._compiled.model, self._compiled.dof
         model.dof_armature[dof] = self.drives.rotor_inertia
         model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
-        # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
-        # to a few mrad/s: the stiffest that is stable at the timestep.
+        # With MuJoCo's soft default friction, a joint creeps at rad/s below its breakaway torque. This value limits the
+        # creep to a few mrad/s: it is the stiffest value that is stable at the timestep.
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._varying_friction = bool(np.any(self.drives.stribeck))
@@ -189,7 +189,7 @@ class SimulatedRobot:
         self._follower.follow(points, self.time, self.time if start is None else start)
 
     def stream(self, position: Array) -> None:
-        """Move to a position ``(n,)`` in a straight line, within the time since the last streamed one."""
+        """Move to a position ``(n,)`` in a straight line, within the time since the last streamed position."""
         self._leave_effort_control()
         self._follower.stream(position, self.time)
 
@@ -218,7 +218,7 @@ class SimulatedRobot:
         model, data, dof = self._compiled.model, self._data, self._compiled.dof
         for _ in range(count):
             velocity = data.qvel[dof]
-            # MuJoCo takes the velocity gain as damping at the end of the step, which is stable whatever the inertia.
+            # MuJoCo takes the velocity gain as damping at the end of the step, which is stable for every inertia.
             data.qfrc_applied[dof] = self._applied + self._gain * velocity - self.drives.offset
             if self._varying_friction:
                 model.dof_frictionloss[dof] = self.drives.dry_friction(velocity)
@@ -230,7 +230,7 @@ class SimulatedRobot:
             self._measured_effort = 0.5 * (before + self._applied) - damped
 
     def state(self) -> StateSample:
-        """Joint state as the robot reports it. Effort is what the drive delivers at the joint side."""
+        """Return the reported joint state. Effort is the drive's output at the joint side."""
         return self._sensors.measure(self.true_state())
 
     def true_state(self) -> StateSample:
@@ -238,7 +238,7 @@ class SimulatedRobot:
         return StateSample(self.time, position.copy(), velocity.copy(), self._measured_effort.copy())
 
     def desired(self) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration that the controller follows now."""
+        """Return the position, velocity and acceleration that the controller follows now."""
         return self._follower.desired(self.time)
 
     def _set_gains(self) -> None:
@@ -251,7 +251,7 @@ class SimulatedRobot:
             self._take_position_control()
 
     def _take_position_control(self) -> None:
-        """Hold the robot where it is, starting from the effort that is applied now."""
+        """Hold the robot at its position, starting from the present effort."""
         self.passes_efforts = False
         self._set_gains()
         position = self._data.qpos[self._compiled.position]
@@ -259,7 +259,7 @@ class SimulatedRobot:
         self._cascade.hold(position, self._applied)
 
     def _control(self) -> Array:
-        """Efforts until the next step."""
+        """Return efforts until the next step."""
         if self.passes_efforts:
             if self.time - self._effort_time <= self.options.controller.effort_timeout_s:
                 return self._commanded_effort
@@ -277,7 +277,7 @@ class SimulatedRobot:
         return self._cascade.effort(step * timestep, position, velocity, timestep)
 
     def _mean_inertia(self) -> Array:
-        """``(n,)`` mean diagonal of the mass matrix, by which drives are tuned."""
+        """Mean diagonal ``(n,)`` of the mass matrix, for the tuning of drives."""
         rng, model = np.random.default_rng(0), self.robot.pinocchio
         data = model.createData()
         lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)

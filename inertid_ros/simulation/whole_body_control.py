@@ -1,6 +1,6 @@
 """Whole-body balance of a legged robot along reference movements.
 
-Accelerations of the tasks by weighted least squares, then contact wrenches, then torques.
+Weighted least squares give the accelerations of the tasks; then follow contact wrenches, then torques.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ _CONTACT_HZ = 4.0
 _TORSO_WEIGHT = 0.3
 _FREE_JOINT_WEIGHT = 0.1
 _MOMENT_ARM_M = (0.06, 0.03, 0.05)  # a moment of a sole counts like a force at this distance from its centre
-_TANGENTIAL_SHARE = 0.5  # of a normal force, for which a tangential force counts
+_TANGENTIAL_SHARE = 0.5  # a tangential force is weighted like this share of a normal force
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Reference at one instant; value, first and second derivative of each, relative to the start.
+    """Reference at one instant: value, first and second derivative of each quantity, relative to the start.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Reference:
 
 
 class Movement:
-    """Cubic from target to target, at rest there; before and after it the robot is at its start."""
+    """Cubic movement that rests at each target; before and after the movement, the robot is at its start."""
 
     def __init__(self, options: MovementOptions, amplitudes: Array, rng: np.random.Generator) -> None:
         """``amplitudes`` ``(n,)`` is the largest displacement of each joint to either side [rad]; zero for the legs."""
@@ -62,7 +62,7 @@ class Movement:
 
 
 def _one_tilt(targets: Array) -> Array:
-    """Roll at even targets, pitch at odd ones, level every other time in between, so that they never mix."""
+    """Alternate roll and pitch with level targets in between, so that roll and pitch never mix."""
     out = targets.copy()
     phase = np.arange(len(targets)) % 4
     out[phase != 1, 3] = 0.0
@@ -71,18 +71,18 @@ def _one_tilt(targets: Array) -> Array:
 
 
 class WholeBodyController:
-    """Torques that follow a reference of centre of mass, torso and joints while the soles stay where they are.
+    """Torques that follow a reference of centre of mass, torso and joints while the soles stay in place.
 
-    Accelerations minimise the weighted errors of all tasks. The wrenches that they need on the base and in the joints
-    without a motor are distributed over the soles with the least moments and tangential forces. Inverse dynamics gives
-    the torques of the other joints.
+    Accelerations minimise the weighted errors of all tasks. They need wrenches on the base and in the joints without a
+    motor; the soles share these wrenches with the least moments and tangential forces. Inverse dynamics gives the
+    torques of the other joints.
 
     Parameters
     ----------
     model : free-flyer model of the controller.
     soles : in contact with the ground.
     passive : (n,), bool, joints without a motor.
-    start : configuration whose centre of mass, torso and joints the references count from.
+    start : configuration; references are relative to its centre of mass, torso and joints.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class WholeBodyController:
         self._wrench_cost = np.tile((1.0 / weights) ** 2, len(soles))
 
     def torque(self, q: Array, v: Array, wanted: Reference) -> Array:
-        """``(n,)`` joint torques [N m] at a measured state."""
+        """Return joint torques ``(n,)`` [N m] at a measured state."""
         model, data = self._model, self._data
         pin.computeAllTerms(model, data, q, v)
         pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
@@ -160,7 +160,7 @@ def _pd(error: Array, rate: Array, hertz: float | Array) -> Array:
 
 
 def supporting_joints(model: pin.Model, soles: Sequence[Sole]) -> Array:
-    """``(n,)`` bool: joints between the base and a sole."""
+    """Return a mask ``(n,)`` of the joints between the base and a sole."""
     out = np.zeros(model.nv - 6, dtype=bool)
     for sole in soles:
         for joint in model.supports[model.frames[model.getFrameId(sole.frame)].parentJoint].tolist():

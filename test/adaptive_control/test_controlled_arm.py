@@ -182,7 +182,7 @@ def test_a_small_jump_of_states_is_answered_within_limits():
 def test_a_pause_of_the_process_ends_the_motion_where_the_arm_is_then():
     arm = TorqueArm().swaying()
     arm.pause(0.3).run(1.5)
-    assert "held up for 0.3" in arm.arm.fault and arm.rests()
+    assert "delayed by 0.3" in arm.arm.fault and arm.rests()
     assert np.abs(arm.arm.error).max() < 0.05  # friction that it does not know
 
 
@@ -193,7 +193,7 @@ def test_a_payload_heavier_than_it_can_hold_is_told_and_nothing_winds_up():
         arm.run(0.002)
     bodies = arm.arm.controller.bodies.copy()
     arm.run(0.4)
-    assert "heavier than it can hold" in arm.arm.fault
+    assert "too heavy for this pose" in arm.arm.fault
     assert np.abs(arm.arm.controller.bodies - bodies).max() < 0.05 * np.abs(bodies).max()
     effort = np.asarray(arm.arm.controller.options.effort_limit)
     assert (np.abs(arm.efforts) <= effort + 1e-9).all()
@@ -203,7 +203,7 @@ def test_an_arm_that_is_blocked_does_not_push_on():
     arm = TorqueArm().swaying(rounds=1)
     arm.robot.become(drives=replace(arm.robot.drives, coulomb=np.full(2, 1e3)))  # as a brake that is set
     arm.run(1.5)
-    assert "or it is blocked" in arm.arm.fault
+    assert "or the arm is blocked" in arm.arm.fault
     assert np.abs(arm.arm.error).max() < 0.05  # it gave way to what blocks it
 
 

@@ -29,7 +29,7 @@ def test_a_result_of_another_robot_is_refused(tmp_path):
 
 def test_links_to_adapt_exist():
     estimate = first_estimate(two_links()[0])
-    with pytest.raises(ModelError, match="names 'hand', which is no moving link; there are upper, lower"):
+    with pytest.raises(ModelError, match="names 'hand', which is not a moving link; moving links: upper, lower"):
         adaptive_controller(estimate, EffortControlOptions(adapted_links=("hand",)))
 
 

@@ -50,7 +50,7 @@ REFUSED = {
     "acceleration": (ramp(size=0.3, seconds=0.3), "acceleration"),
     "elsewhere": (replace(ramp(), position=ramp().position + 0.3), "on the way to it joint 'shoulder'"),
     "past": (ramp(NOW - 0.5), "began 0.500 s ago"),
-    "future": (ramp(NOW + 3600.0), "begins in 3600 s"),
+    "future": (ramp(NOW + 3600.0), "begins only in 3600 s"),
     "moving at its end": (replace(ramp(), velocity=LAST_MOVES), "moves at the last point"),
 }
 

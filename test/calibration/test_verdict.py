@@ -72,7 +72,7 @@ def test_samples_that_were_fitted_are_refused(case):
 def test_the_same_motion_again_is_used_with_care(case):
     outcome = calibrate(case.given, case.recordings[:1], [again(case.recordings[0], "again")])
     assert outcome.gate.verdict is Verdict.CARE and causes(outcome) == {"held_out_not_new"}
-    assert "again: 100 % of the motion is that of recording 0" in outcome.message
+    assert "again: 100 % of the motion repeats fitted motion of recording 0" in outcome.message
 
 
 def test_a_fit_without_the_motion_held_out_decides_where_there_is_one(case):

@@ -98,11 +98,11 @@ def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
     status, out, err = _excite(capsys, "--json", *narrow)
     floor, message = [finding["message"] for finding in json.loads(out)["findings"]]
     assert status == 0 and f"inertid: warning: {message}" in err and message.startswith("condition number")
-    assert floor.startswith("no floor is looked at, since link ") and f"inertid: warning: {floor}" in err
-    assert json.loads(out)["surroundings"][1] == "no obstacles are stated"
+    assert floor.startswith("the floor is not checked, as link ") and f"inertid: warning: {floor}" in err
+    assert json.loads(out)["surroundings"][1] == "obstacles: none configured"
     told = json.loads((folder / "out/excitation.json").read_text())["constraints"]
     assert [each["words"].split(" of ")[0] for each in told] == ["effort"], "nothing can meet, so there is no distance"
-    assert "<li>no obstacles are stated</li>" in (folder / "out/excitation.html").read_text()
+    assert "<li>obstacles: none configured</li>" in (folder / "out/excitation.html").read_text()
     assert html.escape(message, quote=False)[:40] in (folder / "out/excitation.html").read_text()
 
 
@@ -187,7 +187,7 @@ def test_quiet_leaves_nothing_on_stderr(made, capfd):
         capfd.readouterr()
         assert cli.main([*check, *more]) == 0
         err = capfd.readouterr().err
-        assert (err == "") == bool(more) and ("no floor is looked at" in err) != bool(more)
+        assert (err == "") == bool(more) and ("the floor is not checked" in err) != bool(more)
 
 
 @pytest.mark.parametrize("file", ["plan.yaml", "joint_trajectory.yaml"])
@@ -216,7 +216,7 @@ def test_a_plan_that_breaks_a_limit_is_refused_by_name(made, capsys):
     assert "effort limit" in capsys.readouterr().err
     assert cli.main(check) == 0
     out = capsys.readouterr().out
-    assert "of the effort" in out and "at rest within" in out and "keeps every limit" in out
+    assert "effort used" in out and "at rest within" in out and "keeps every limit" in out
 
 
 @pytest.mark.parametrize(

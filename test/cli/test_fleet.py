@@ -76,7 +76,7 @@ def test_a_bag_that_is_not_to_be_used_is_told_with_status_3(run, tmp_path, capsy
 def test_no_catalogue_and_options_that_fleets_do_not_have_are_one_line(run, folder, capsys):
     status, _, err = run("--set", "identify.drive_gains=true")
     assert status == 2
-    assert err.count("\n") == 1 and "fleets are identified without it" in err
+    assert err.count("\n") == 1 and "is not supported for fleets" in err
     assert cli.main(["fleet", str(folder[0] / "no.yaml"), "--output", str(folder[0] / "other")]) == 2
     assert "no such catalogue" in capsys.readouterr().err
     assert not (folder[0] / "other").exists()

@@ -86,7 +86,7 @@ def test_a_tree_with_a_metadata_file_is_no_bag(folder):
         (folder / "photos" / name).write_text("mine")
     before = snapshot(folder)
     done = run("convert", [*commands("photos")["convert"], "--force"])
-    assert done.status == 2 and "photos: holds cat.jpg, metadata.yaml and no list of what inertid wrote" in done.error
+    assert done.status == 2 and "photos: holds cat.jpg, metadata.yaml and no list of inertid's files" in done.error
     assert snapshot(folder) == before
     assert os.system(f"mv {done.error.partition(': mv ')[2]}") == 0  # the remedy as it is printed
     assert run("convert", [*commands("photos")["convert"], "--force"]).status == 0

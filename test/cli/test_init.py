@@ -43,10 +43,10 @@ def test_the_file_of_a_panda_serves_identification_and_motion(robots: Path, tmp_
     ("path", "joints", "held", "note"),
     [
         ("ur_description/urdf/ur10_robot.urdf", 6, 0, "currents: give gear ratio times torque constant"),
-        ("so_arm_description/urdf/so101.urdf", 5, 1, "which nobody said"),
+        ("so_arm_description/urdf/so101.urdf", 5, 1, "assumed to be torque"),
         ("so_arm_description/urdf/so100.urdf", 6, 0, "a joint and a link have the same name"),
         ("allegro_hand_description/urdf/allegro_right_hand.urdf", 16, 0, "friction of its <dynamics>, 12 N m"),
-        ("finger_edu_description/robots/finger_edu.urdf", 3, 0, "nobody said"),  # a finger is all that it has
+        ("finger_edu_description/robots/finger_edu.urdf", 3, 0, "assumed to be torque"),  # a finger is all that it has
         ("g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", 29, 14, "limbs begin at its base"),
     ],
 )
@@ -66,8 +66,8 @@ def test_choices_of_the_user_and_names_of_a_recording(tmp_path: Path, capsys: py
     choices = ("--mounting", "none", "--effort", "torque", "--recording", recording_of_two_links)
     assert init(urdf, *choices, "--output", file) == 0
     text = capsys.readouterr().out
-    assert "excitation.mounting: none  (as given; no floor is looked at" in text
-    assert "taken for torque in N m or N\n" in text
+    assert "excitation.mounting: none  (as given; the floor is not checked" in text
+    assert "efforts: torque in N m or N\n" in text
     assert dict(load_configuration(file).robot.joint_names) == {"left_*": "*"}
 
 
@@ -102,8 +102,8 @@ def test_xacro_is_expanded_where_it_is_trusted(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--effort", "without_gravity"), "efforts without gravity show no masses"),
-        (("--lock", "thumb=0"), "locked joint 'thumb': the URDF has no such movable joint"),
+        (("--effort", "without_gravity"), "gravity-compensated efforts carry no direct information"),
+        (("--lock", "thumb=0"), "locked joint 'thumb': the URDF has no movable joint of this name"),
         (("--xacro", "mass=3"), "'mass=3' is not NAME:=VALUE"),
     ],
 )

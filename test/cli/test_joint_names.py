@@ -77,6 +77,6 @@ def test_info_tells_the_names(run):
     _, out, _ = run("info", "own_bag", *names)
     assert "other_joint0 is joint0" in out.replace("\n", " "), out
     _, out, _ = run("info", "good.urdf", *names)
-    assert "in recordings other_joint0 is joint0" in out, out
+    assert "names in recordings: other_joint0 is joint0" in out, out
     _, out, _ = run("info", "good.urdf", "--json", *names)
     assert json.loads(out)["joints"][0]["recorded_as"] == "other_joint0"

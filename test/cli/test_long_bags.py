@@ -56,7 +56,7 @@ def test_validate_tells_that_errors_are_of_some_parts(folder, monkeypatch, capsy
     in_parts(monkeypatch)
     parts = printed(capsys, *command)
     (notice,) = parts["in_parts"]
-    assert "in_parts" not in whole and "parts; what depends on every sample is of 5 of them" in notice
+    assert "in_parts" not in whole and "parts; figures that depend on every sample cover 5 of them" in notice
     assert parts["validation"]["relative_error"] == pytest.approx(whole["validation"]["relative_error"], rel=0.1)
 
 

@@ -64,7 +64,7 @@ def test_missing_inertia_is_bad_input(files, tmp_path, capsys):
     command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum", "--quiet"]
     settings = ["--set", "robot.wheels={wheel_x: {link: L0, axis: [1, 0, 0]}}"]
     assert cli.main([*command, *settings, "--output", str(tmp_path / "result")]) == 2
-    assert "wheel 'wheel_x': its inertia is missing, and without it no momentum is known" in capsys.readouterr().err
+    assert "wheel 'wheel_x': its inertia is missing, so that its momentum is unknown" in capsys.readouterr().err
 
 
 def test_command_line_knows_every_kind(capsys):

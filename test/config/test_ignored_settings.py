@@ -142,7 +142,7 @@ def test_what_belongs_elsewhere_is_known_there(tmp_path):
     for block, key, message in (
         ("**/excitation", "speed_scale", "speed_scale is a parameter of calibrate and measure_payload, not of excitat"),
         ("**/recorder", "speed_scal", "speed_scal is not an option of recorder; did you mean speed_scale of calibrate"),
-        ("**/excitatoin", "tick_s", "excitatoin is no node of this package; did you mean excitation?"),
+        ("**/excitatoin", "tick_s", "excitatoin is not a node of this package; did you mean excitation?"),
         ("**", "state_timeout_s", "state_timeout_s is not an option; did you mean monitor.state_timeout_s?"),
     ):
         write(**{block: {key: 0.1}})
@@ -151,7 +151,7 @@ def test_what_belongs_elsewhere_is_known_there(tmp_path):
     file.write_text("monitor: {max_age_s: 0.2}\n")
     with pytest.raises(ConfigurationError, match="monitor.max_age_s is not an option of commands, but of nodes; write"):
         load_configuration(file)
-    with pytest.raises(ConfigurationError, match="is no ROS parameter file; nest its keys"):
+    with pytest.raises(ConfigurationError, match="is not a ROS parameter file; nest keys"):
         check_parameter_file(file)
 
 

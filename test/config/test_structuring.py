@@ -47,7 +47,7 @@ def test_an_instance_comes_back_from_its_plain_values():
     "values, message",
     [
         ({"rate": 1.0}, "^file: rate is not an option; did you mean rate_hz"),
-        ({"zzz": 1.0}, "^file: zzz is not an option; known are rate_hz, order, names"),
+        ({"zzz": 1.0}, "^file: zzz is not an option; choose from rate_hz, order, names"),
         ({"rate_hz": "1"}, "^file: rate_hz is '1', expected a number"),
         ({"rate_hz": True}, "^file: rate_hz is True, expected a number"),
         ({"rate_hz": None}, "^file: rate_hz is None, expected a number"),
@@ -81,7 +81,7 @@ def test_bad_values_are_one_line_with_file_key_and_what_is_allowed(values, messa
         (RobotOptions, {"plates": {"left": {"frame": "a", "mass": 1}}}, "^file: plates.left.mass is not an option"),
         (RobotOptions, {"plates": 3}, "^file: plates is 3, expected a mapping of names, each with frame"),
         (RobotOptions, {"couplings": {"w": {"joints": ["a"], "ratios": [1]}}}, "couplings.w.joints is .*two or more"),
-        (RobotOptions, {"wheels": {"w": None}}, "^file: wheels turn a robot that floats; set base to free"),
+        (RobotOptions, {"wheels": {"w": None}}, "^file: wheels need a floating robot; set base to free"),
         (
             RobotOptions,
             {"rotors": {"r": {"joint": "a", "link": "b", "ratio": 5, "mass": 1}}},

@@ -95,7 +95,7 @@ def test_an_empty_file_is_the_default(tmp_path):
         ("robot: {locked_joints: [finger=1]}", "robot.locked_joints is ['finger=1'], expected a mapping of names"),
         ("robot: {gravity: [0, 0]}", "robot.gravity has 2 values; give 3"),
         ("robot: {rotors: {r: {link: b, ratio: 5, mass: 1, radius: 1, length: 1}}}", "robot.rotors.r.joint is missing"),
-        ("robot: {wheels: {w: {}}}", "robot.wheels turn a robot that floats; set base to free"),
+        ("robot: {wheels: {w: {}}}", "robot.wheels need a floating robot; set base to free"),
         ("constraints: {mass: {a: 1}}", "constraints.mass.a is 1, expected a list of a number"),
         ("constraints: {mass: {a: [2, 1]}}", "constraints.mass.a is 2 to 1; give the lowest first"),
         ("constraints: {mirrored: {a: {link: b, axis: w}}}", "constraints.mirrored.a.axis is 'w'; choose from x, y, z"),

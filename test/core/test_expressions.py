@@ -36,13 +36,13 @@ def test_values_are_those_of_the_formula():
         ("a*q", "uses a"),
         ("sin(q, v)", "gives 2 values to sin"),
         ("q[elbow]", "without quotes"),
-        ("q +", "is no formula"),
-        ("q = 1", "is no formula"),
-        ("", "is no formula"),
+        ("q +", "is not a formula"),
+        ("q = 1", "is not a formula"),
+        ("", "is not a formula"),
         ("'q'", "more than numbers"),
         ("True", "more than numbers"),
         ("1+" * 400 + "1", "longer than"),
-        ("(" * 240 + "q" + ")" * 240, "is no formula"),
+        ("(" * 240 + "q" + ")" * 240, "is not a formula"),
     ],
 )
 def test_anything_else_is_refused(text, reason):

@@ -15,7 +15,7 @@ def test_a_finding_reads_as_one_line_with_evidence_cause_and_remedy() -> None:
 
 
 def test_a_cause_has_to_be_listed() -> None:
-    with pytest.raises(ValueError, match="no cause 'weather'"):
+    with pytest.raises(ValueError, match="unknown cause 'weather'"):
         Finding("weather", Severity.NOTICE, "it rains", "wait")
 
 

@@ -171,9 +171,9 @@ def test_a_directory_above_may_be_a_link(tmp_path):
         (lambda out: (out / "raw").mkdir(), "holds raw/, which"),
         (lambda out: [(out / f"{n}.bag").touch() for n in range(5)], "holds 0.bag, 1.bag, 2.bag and more, which"),
         (lambda out: (out / "a.txt").write_bytes(b"edited"), r"holds a.txt \(changed\), which"),
-        (lambda out: (out / MANIFEST).unlink(), "holds a.txt, b.txt and no list of what inertid wrote .*: mv /"),
-        (lambda out: (out / MANIFEST).write_text("[" * 10**5), "no list of what inertid wrote"),
-        (lambda out: (out / MANIFEST).write_text('{"kind": "result", "files": []}'), "no list of what inertid wrote"),
+        (lambda out: (out / MANIFEST).unlink(), "holds a.txt, b.txt and no list of inertid's files .*: mv /"),
+        (lambda out: (out / MANIFEST).write_text("[" * 10**5), "no list of inertid's files"),
+        (lambda out: (out / MANIFEST).write_text('{"kind": "result", "files": []}'), "no list of inertid's files"),
         (lambda out: write_directory(out, "motion", CONTENT, True), "is a result, which a motion does not replace"),
     ],
 )
@@ -250,8 +250,8 @@ def test_what_cannot_be_written_is_found_before_the_work(tmp_path):
     (tmp_path / "nowhere").symlink_to("nothing")
     for name, message in (
         ("x" * 256, "File name too long"), ("deep/" + "x" * 256, "File name too long"),
-        ("x" * 256 + "/out", "File name too long"), ("file/out", "file is no directory"),
-        ("file/deep/out", "file is no directory"), ("nowhere/out", "nowhere is no directory"), ("a\0b", "NUL"),
+        ("x" * 256 + "/out", "File name too long"), ("file/out", "file is not a directory"),
+        ("file/deep/out", "file is not a directory"), ("nowhere/out", "nowhere is not a directory"), ("a\0b", "NUL"),
     ):  # fmt: skip
         for check in (lambda path: check_file(path), lambda path: check_directory(path, KIND)):
             with pytest.raises(OutputError, match=message):

@@ -75,7 +75,7 @@ def test_a_wanted_joint_that_no_message_holds_is_named():
         ((["a", "b"], 1, [], [1, 2], [1, 2]), "joint state 2: position is empty"),
         ((["a", "b"], 1, [1, 2], [1, 2], []), "joint state 2: effort is empty; record joint states with effort"),
         ((["a", "b"], 1, [1, 2], [1, 2, 3], [1, 2]), "joint state 2: velocity has 3 values"),
-        ((["a", "b"], 1, [1, 2], [], [1, 2]), "joint state 2 lacks velocity, unlike those before"),
+        ((["a", "b"], 1, [1, 2], [], [1, 2]), "joint state 2 lacks velocity, unlike earlier messages"),
         ((["a"], 1, [1], [1], [1]), "joint state 2: name holds a, .* a, b; list the joints to take in topics.joints"),
         ((["a", "b", "c"], 1, [1] * 3, [1] * 3, [1] * 3), "joint state 2: name holds a, b, c"),
         ((["a", "a"], 1, [1] * 2, [1] * 2, [1] * 2), "joint state 2: name lists a joint twice"),

@@ -62,7 +62,7 @@ def test_two_robots_of_one_serial_are_left_out_and_the_rest_stays(catalogue):
     assert list(found.robots) == ["7"]
     assert len(found.bags) == 2
     (line,) = problems(found)
-    assert "two robots have the serial B; correct one, bags of both are left out" in line
+    assert "two robots have the serial B; correct one, the bags of both are skipped" in line
 
 
 def test_a_robot_that_is_listed_twice_alike_is_one(catalogue):
@@ -73,13 +73,13 @@ def test_a_robot_that_is_listed_twice_alike_is_one(catalogue):
     ("bag", "line"),
     [
         ("{serial: 7, bag: x, date: yesterday}", "x: date 'yesterday' is not ISO 8601, such as 2026-05-31"),
-        ("{serial: Z, bag: x, date: 2026-01-01}", "no robot has the serial Z; add it"),
+        ("{serial: Z, bag: x, date: 2026-01-01}", "serial Z is not in robots; add it"),
         ("{serial: 7, bag: x, date: 2026-01-01, payload: ball}",
             "payload 'ball' is not known; describe it in payloads"),
         ("{serial: 7, bag: later, date: 2026-01-01}", "is listed twice for 7 and would count twice"),
         ("{serial: 7, bag: x}", "bags, number 4: date is missing"),
         ("{serial: 7, bag: x, date: 2026-01-01, weight: 3}", "weight is not an option"),
-        ("nothing", "bags, number 4 is no mapping; give serial, bag, date, payload"),
+        ("nothing", "bags, number 4 is not a mapping; give serial, bag, date, payload"),
     ],
 )
 def test_a_bag_that_cannot_be_used_is_one_line(catalogue, bag, line):
@@ -102,8 +102,8 @@ def test_a_payload_that_cannot_be_refuses_the_bags_that_have_it(catalogue):
     [
         ("a: [", "is not YAML"),
         ("robots: []", "has no robots and bags; list both"),
-        ("robots: {}\nbags: []", "robots is no list"),
-        ("robots: []\nbags: []\ncars: []", "'cars' is not known; known are robots, bags, payloads"),
+        ("robots: {}\nbags: []", "robots is not a list"),
+        ("robots: []\nbags: []\ncars: []", "'cars' is not known; known keys are robots, bags, payloads"),
     ],
 )
 def test_what_is_no_catalogue_is_refused(catalogue, text, line):

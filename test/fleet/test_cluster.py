@@ -29,17 +29,17 @@ def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkey
 
 def test_no_scheduler_is_one_line(monkeypatch):
     monkeypatch.setattr(module, "_TIMEOUT_S", 1)
-    with (pytest.raises(FleetError, match="tcp://127.0.0.1:9: no Dask scheduler answers there"),
+    with (pytest.raises(FleetError, match="tcp://127.0.0.1:9: the Dask scheduler does not answer"),
             cluster("tcp://127.0.0.1:9")):
         pass
 
 
 def test_workers_without_this_package_are_one_line():
     client = SimpleNamespace(nthreads=lambda: {"a": 1}, run=_without_package)
-    with pytest.raises(FleetError, match="tcp://a:1: its workers have no inertid_ros; install it there"):
+    with pytest.raises(FleetError, match="tcp://a:1: its workers have no inertid_ros; install it on them"):
         module.check_workers(client, "tcp://a:1")
     client.run = lambda function: {"a": "0.0.1"}
-    with pytest.raises(FleetError, match="its workers have inertid_ros 0.0.1, and this is"):
+    with pytest.raises(FleetError, match="its workers have inertid_ros 0.0.1, this is"):
         module.check_workers(client, "tcp://a:1")
     client.nthreads = dict
     with pytest.raises(FleetError, match="the scheduler has no workers"):

@@ -169,7 +169,7 @@ def test_a_full_disk_costs_the_results_that_do_not_fit_and_nothing_else(first, t
     monkeypatch.setattr(outputs, "move_file", full)
     outcome, _ = run(folder)
     (line,) = map(str, outcome.problems)
-    assert "1 results cannot be written (No space left on device); make room and run again" in line
+    assert "1 results cannot be written (No space left on device); free space and run again" in line
     assert outcome.failed
     assert list(outcome.estimates) == ["R0"]
 
@@ -195,5 +195,5 @@ def test_a_folder_of_bags_is_no_folder_of_results(first, tmp_path):
     "options", [{"equations": "momentum"}, {"drive_gains": True}, {"prior": "result"}, {"estimator": "ols"}]
 )
 def test_options_that_fleets_do_not_have_are_refused(options):
-    with pytest.raises(FleetError, match="fleets are identified without it"):
+    with pytest.raises(FleetError, match="is not supported for fleets"):
         fleet_configuration(Configuration(identify=IdentifyOptions(**options)))

@@ -107,7 +107,7 @@ def test_wheels_that_stand_still_leave_the_scale_open():
     found = float_freely(model, model.body_prior, still.trajectory, 50.0)
     recording = measured(model, found, RateNoise(1e-6, 1e-6, 0.0), np.random.default_rng(0), "wheels off")
     samples = prepare(recording, model, equation_type="momentum")
-    with pytest.raises(IdentificationError, match="wheels off: the reaction wheels do not turn, or hardly"):
+    with pytest.raises(IdentificationError, match="wheels off: the reaction wheels hardly turn"):
         identify(equations_of(model, "momentum"), [samples])
 
 

@@ -36,7 +36,7 @@ def test_the_wrench_on_segments_is_the_sum_of_that_on_each():
 
 
 def test_segments_with_the_same_name_are_refused():
-    with pytest.raises(ModelError, match="give each a name of its own"):
+    with pytest.raises(ModelError, match="give each its own name"):
         body_segment_model("twice", ("a", "a"), random_bodies(np.random.default_rng(0), 2))
 
 

@@ -52,7 +52,7 @@ def test_good_states_bear_a_time_that_maps_to_their_stamps():
 @pytest.mark.parametrize("channel, value, message", [
     ("effort", [np.nan, 1.0], "shoulder: effort is not finite"),
     ("position", [0.0, np.inf], "elbow: position is not finite"),
-    ("velocity", [np.nan, np.nan], "joint_states hold no velocity; have the driver report it"),
+    ("velocity", [np.nan, np.nan], "joint_states hold no velocity; let the driver report it"),
 ])  # fmt: skip
 def test_what_is_not_finite_or_not_reported_is_named(channel, value, message):
     stream = Stream()
@@ -67,7 +67,7 @@ def test_a_repeated_and_a_late_message_are_left_out():
     stream.take(3)
     assert stream.take(stamp_ns=stream.stamp).fault is StreamFault.REPEATED
     late = stream.take(stamp_ns=stream.stamp - 3 * STEP)
-    assert late.fault is StreamFault.OUT_OF_ORDER and "0.01 s before others" in late.message
+    assert late.fault is StreamFault.OUT_OF_ORDER and "0.01 s before earlier states" in late.message
     assert stream.takes_up_again()
 
 
@@ -78,7 +78,7 @@ def test_a_clock_that_is_set_is_followed_after_some_states(step_s, fault):
     stream.stamp += round(step_s * 1e9)
     found = [stream.take() for _ in range(6)]
     assert [each.usable for each in found] == [False] * 4 + [True] * 2
-    assert found[4].fault is fault and "beginning anew" in found[4].message and found[5].fault is None
+    assert found[4].fault is fault and "restarting" in found[4].message and found[5].fault is None
     assert found[4].time == pytest.approx(before + BREAK_S)
     assert stream.checks.stamp_ns(found[5].time) == stream.stamp
 
@@ -106,7 +106,7 @@ def test_values_that_repeat_are_no_measurements():
     stream.take(**same)
     repeats = [stream.take(**same) for _ in range(12)]
     assert not any(each.usable for each in repeats)
-    assert repeats[0].message == "" and "the driver measures nothing" in repeats[-1].message
+    assert repeats[0].message == "" and "check the driver's measurement" in repeats[-1].message
     assert stream.takes_up_again()
 
 
@@ -130,7 +130,7 @@ def test_states_are_not_used_while_a_gripper_moves_that_the_calibration_held():
     stream = Stream()
     assert stream.take(3).usable
     found = stream.take(held=np.array([0.02]))
-    assert found.fault is StreamFault.HELD_JOINT and "slide moves, which the calibration holds" in found.message
+    assert found.fault is StreamFault.HELD_JOINT and "slide moves, but the calibration holds" in found.message
     assert not stream.take(30, held=np.array([0.02])).usable
     assert stream.take(15, held=np.array([0.02])).usable
     assert stream.take(held=np.array([np.nan])).usable

@@ -89,7 +89,7 @@ def test_statuses_of_a_robot_that_nothing_is_done_with(statuses: list[Diagnostic
     assert values["excitation: controller"]["Topic or action"] == "/joint_trajectory"
     assert last["excitation: controller"].message == "commands arrive"
     silent = last["recorder: topic /hand/wrench"]
-    assert silent.level == DiagnosticStatus.STALE and "nobody publishes /hand/wrench" in silent.message
+    assert silent.level == DiagnosticStatus.STALE and "/hand/wrench has no publisher" in silent.message
     assert "several nodes publish /joint_states" in last["excitation: joint states"].message  # the replay too
     assert values["recorder: topic /joint_states"]["Publishers"] == "2" and last["recorder: disk"].hardware_id == "none"
     assert float(values["recorder: disk"]["Free space (MiB)"]) > 0

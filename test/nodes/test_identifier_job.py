@@ -72,7 +72,7 @@ def test_unusable_sources_are_refused(recordings: ReceivedRecordings, fields: di
 
 
 def test_nothing_to_fit_is_refused() -> None:
-    with pytest.raises(InertidError, match="nothing was recorded yet"):
+    with pytest.raises(InertidError, match="there is no recording yet"):
         job(ReceivedRecordings())
 
 
@@ -85,11 +85,11 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "full" / "notes.txt").write_text("x")
     for wanted, reason in (
         ("file", "is a file"), ("link", "is a link"), ("full", "exists and is not empty; choose another path$"),
-        ("file/out", "file is no directory"), ("x" * 256, "File name too long"),
+        ("file/out", "file is not a directory"), ("x" * 256, "File name too long"),
     ):  # fmt: skip
         with pytest.raises(OutputError, match=reason):
             job(recordings, output_directory=str(tmp_path / wanted))
-    with pytest.raises(OutputError, match="file is no directory"):
+    with pytest.raises(OutputError, match="file is not a directory"):
         job(recordings, str(tmp_path / "file"))
     (tmp_path / "identification_001").symlink_to("nowhere")
     assert job(recordings, str(tmp_path)).output == tmp_path / "identification_002"

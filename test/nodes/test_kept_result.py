@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, damage: str, messag
 
 def test_a_directory_that_cannot_be_written_is_named_and_the_last_result_stays(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="not kept for a restart.*in state_directory"):
+    with pytest.raises(OutputError, match="not saved for a restart.*in state_directory"):
         save(kept_result(), kept_file(str(tmp_path / "file" / "below"), "identifier"))
 
 

@@ -180,7 +180,7 @@ def test_a_robot_is_followed_once_its_calibration_is_known(ros: RosClient, small
     ros.start("online")
     status = statuses(ros)
     goal = ros.send_goal(IdentifyPayload, "online/identify_payload", IdentifyPayload.Goal())
-    assert "no calibrated robot is known; set the parameter result" in ros.result(goal).result.message
+    assert "no calibrated robot; set the parameter result" in ros.result(goal).result.message
     ros.until(lambda: "no calibrated robot" in status["online: parameters"][-1][0], "status without a result")
     reports = ros.node.create_publisher(IdentificationReport, "identifier/report", LATCHED)
     care = InertialParameters.USE_WITH_CARE

@@ -143,7 +143,7 @@ def test_named_elements_are_declared_by_the_list_of_names(make):
     assert options.highest == {"link.m": 2.0}
     assert options.robot.plates == {"left": PlateOptions("left_foot", (0.0, 0.1, 0.0))}
     assert node.get_parameter("robot.plates.left.measures").value == "wrench"
-    assert node.describe_parameter("robot.plates.left.frame").description == "frame of the robot that stands on it"
+    assert node.describe_parameter("robot.plates.left.frame").description == "frame of the robot that stands on the plate"
 
 
 @pytest.mark.parametrize("names", ["", "locked_joint_names: [], ", "locked_joint_names: [''], "])
@@ -160,7 +160,7 @@ def test_names_of_joints_as_launch_files_give_them(make, tmp_path):
     assert declare(make(path=file), Options).robot.joint_names == {"fer_*": "panda_*", "*": "left_*"}
     assert declare(make(path=write_joint_names("", tmp_path)), Options).robot.joint_names == {}
     for wrong in ("fer_*", "{fer_*: 1}", "{fer", "[a, b]"):
-        with pytest.raises(ConfigurationError, match="joint_names:=.* is no mapping of names to names; write"):
+        with pytest.raises(ConfigurationError, match="joint_names:=.* is not a mapping of names to names; write"):
             write_joint_names(wrong, tmp_path)
 
 

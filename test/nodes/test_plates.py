@@ -65,7 +65,7 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> No
         return str(answer.message)
 
     ros.until(lambda: "too few to tare" not in refusal(), "a second of wrenches")
-    assert "which is a load and no zero" in refusal()
+    assert "which is a load, not a zero" in refusal()
     answer = ros.trigger("recorder/start")
     assert answer.success, answer.message
     assert ros.trigger("simulator/move").success

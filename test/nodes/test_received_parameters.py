@@ -92,7 +92,7 @@ def test_what_no_controller_can_use_is_refused(damage):
         DAMAGES[damage](message, rng)
         controller._receive(message)
         assert controller.refused == 1 and not controller.update()
-        assert lines[-1].isprintable() and "the last good ones stay in use" in lines[-1]
+        assert lines[-1].isprintable() and "the last good parameters stay in use" in lines[-1]
         np.testing.assert_array_equal([i.toDynamicParameters() for i in controller.model.inertias], in_use)
 
 

@@ -66,7 +66,7 @@ def start_recorder(ros: RosClient, parameters: Mapping[str, object] | None = Non
 def test_start_is_refused_until_samples_arrive(ros: RosClient) -> None:
     start_recorder(ros)
     answer = ros.trigger("recorder/start")
-    assert not answer.success and "nobody publishes" in answer.message
+    assert not answer.success and "has no publisher" in answer.message
     silent = ros.node.create_publisher(JointState, "joint_states", 10)
     ros.until(lambda: silent.get_subscription_count() > 0, "discovery")
     answer = ros.trigger("recorder/start")

@@ -16,14 +16,14 @@ from inertid_ros.ros.conversions import stamp_of_serialized  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 
 GOOD = StreamReport(1000, False, 1000.0, 0, 0.0012, 0.0003, 0.0005, ())
-ONE, NONE = TopicState(1, ""), TopicState(0, "nobody publishes /hand")
+ONE, NONE = TopicState(1, ""), TopicState(0, "/hand has no publisher")
 
 
 @pytest.mark.parametrize(
     ("state", "report", "level", "message"),
     [
         (ONE, GOOD, OK, "1000 Hz"),
-        (NONE, replace(GOOD, silent=True), STALE, "nobody publishes"),
+        (NONE, replace(GOOD, silent=True), STALE, "has no publisher"),
         (ONE, replace(GOOD, silent=True), STALE, "no message arrives"),
         (TopicState(1, "/x publishes /hand as Y"), GOOD, ERROR, "as Y"),
         (TopicState(2, ""), GOOD, WARN, "2 publishers"),

@@ -16,7 +16,7 @@ STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock
 STATES = Source("/joint_states", JOINT_STATE)
 
-ABSENT = "nobody publishes /joint_states"
+ABSENT = "/joint_states has no publisher"
 
 
 class Recorder:
@@ -151,7 +151,7 @@ def test_directory_that_cannot_be_written_fails_the_start() -> None:
 
 
 def test_requests_that_do_not_fit_the_state_are_refused(recorder: Recorder) -> None:
-    with pytest.raises(RecordingError, match="nothing is being recorded"):
+    with pytest.raises(RecordingError, match="there is no recording to stop"):
         recorder.stop()
     recorder.start()
     for request in (recorder.start, recorder.session.clear, recorder.session.check_idle):

@@ -122,7 +122,7 @@ REMEDIES = {
                      SHORTLY),
     }),
     "stop the other commander": Remedy(lambda cell: cell.ros.node.destroy_publisher(cell.other), {
-        "somebody else commands": Case(command_too, f"commands the robot on /{TOPIC} too; stop it"),
+        "somebody else commands": Case(command_too, f"also commands the robot on /{TOPIC}; stop it"),
     }),
     "give the path of a plan": Remedy(lambda cell: None, {
         "no such plan": Case(

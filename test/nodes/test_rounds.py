@@ -50,11 +50,11 @@ def test_every_round_adds_to_what_is_known_and_a_robot_beside_gets_nothing_of_it
         ros.until(lambda: received and received[-1].recordings, "recording at the identifier beside")
     said = flow.log()
     assert flow.process.returncode == 0, said
-    assert len(re.findall(r"round \d: torque known to [\d.e-]+ %", said)) == ROUNDS, said
-    known_to = r"(?:torque known to [\d.e+]+ % \(|\w+ is not known yet)"
+    assert len(re.findall(r"round \d: torque uncertainty [\d.e-]+ %", said)) == ROUNDS, said
+    known_to = r"(?:torque uncertainty [\d.e+]+ % \(|\w+ is undetermined)"
     assert len(re.findall(rf"(?:training|held-out|round 2) motion: recording_\d+; {known_to}", said)) == 3, said
     # A motion of three seconds need not lower the deviation: its noise is estimated anew, on a busy machine.
-    assert re.search(r"rounds ended: (?:all rounds are done|nothing more is gained)", said), said
+    assert re.search(r"rounds ended: (?:all rounds are done|no further gain)", said), said
     reports = [list((output / f"round_{number}").rglob("report.json")) for number in range(1, ROUNDS + 1)]
     assert list(map(len, reports)) == [1] * ROUNDS, list(output.rglob("*"))
     report = json.loads(reports[-1][0].read_text())

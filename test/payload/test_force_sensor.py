@@ -88,7 +88,7 @@ def test_a_sensor_of_the_opposite_sign_is_told():
 
 def test_a_sensor_that_was_not_turned_is_refused():
     recording = Tool(0).record(10.0, 30.0, 1e-5)
-    with pytest.raises(RecordingError, match="does not tell load and bias apart"):
+    with pytest.raises(RecordingError, match="does not separate load and bias"):
         identified(recording)
 
 

@@ -51,7 +51,7 @@ def test_a_result_does_not_differ_from_itself(results, capsys):
 
 def test_results_of_two_robots_are_refused(results, capsys):
     assert cli.main(["report", "--compare", str(results / "a"), str(results / "other")]) == 2
-    assert "is of another robot than" in capsys.readouterr().err
+    assert "belongs to another robot than" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [[], ["a", "--compare", "a", "b"]])

@@ -110,7 +110,7 @@ def test_coverage_names_every_joint_and_what_to_move_next(outcome):
     text = section(render_page(report), "coverage")
     for name in outcome.estimate.model.joint_names:
         assert f'<th scope="row">{name}</th>' in text
-    assert "reversals" in text and "of its speed" in text
+    assert "reversals" in text and "speed used" in text
     assert re.search(f"<b>{outcome.estimate.model.joint_names[1]}</b>: .*; turn it more often[.]</li>", text)
 
 

@@ -163,12 +163,12 @@ def test_chains_of_mimic_joints_lead_to_one_joint_and_absent_leaders_are_replace
     root = etree.fromstring(chain.urdf.encode())
     assert locked_joints(root, {"joint4": 0.5}) == pytest.approx({"joint4": 0.5, "joint3": 1.1, "joint2": 2.3})
     assert load_model(with_mimics(("joint4", "ghost"))).options.locked_joints == {"joint4": 0.0}
-    with pytest.raises(ModelError, match="mimics itself by way of '.*'; fix the URDF"):
+    with pytest.raises(ModelError, match="mimics itself through '.*'; fix the URDF"):
         load_model(with_mimics(("joint1", "joint2"), ("joint2", "joint1")))
 
 
 def test_impossible_locks_are_refused():
-    with pytest.raises(ModelError, match="locked joint 'ghost': the URDF has no such movable joint"):
+    with pytest.raises(ModelError, match="locked joint 'ghost': the URDF has no movable joint of this name"):
         random_model(np.random.default_rng(8), 3, locked_joints={"ghost": 0.0})
 
 

@@ -58,5 +58,5 @@ def test_proposed_names(recorded, joints, proposed):
 
 @pytest.mark.parametrize("names", [{"fer_*": "panda_joint1"}, {"a": "b*"}, {"*_*": "*_*"}, {"a": ""}])
 def test_patterns_that_mean_nothing_are_refused(names):
-    with pytest.raises(ConfigurationError, match="give a name for a name, or one \\* in both"):
+    with pytest.raises(ConfigurationError, match="give two names, or one \\* in both"):
         RobotOptions(joint_names=names)

@@ -30,7 +30,7 @@ def test_wheels_of_the_configuration():
 @pytest.mark.parametrize(
     ("wheel", "message"),
     [
-        (WheelOptions(), "inertia is missing, and without it no momentum is known"),
+        (WheelOptions(), "inertia is missing, so that its momentum is unknown"),
         (WheelOptions(0.1), "no link; give w=link:NAME"),
         (WheelOptions(0.1, "L0"), "no axis; give"),
         (WheelOptions(0.1, "nowhere", (1, 0, 0)), "no link 'nowhere'; its links are L0"),

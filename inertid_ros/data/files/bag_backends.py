@@ -1,7 +1,7 @@
 """Libraries that read and write rosbag2 bags, behind one interface.
 
-``rosbag2_py`` if ROS 2 provides it, else the Python package ``rosbags``. Either is imported on first use, so that this
-module imports nothing of ROS.
+``rosbag2_py`` if ROS 2 provides it, else the Python package ``rosbags``. Both are imported on first use, so that this
+module does not import ROS.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -15,7 +15,7 @@ from inertid_ros.core.errors import RecordingError
 
 Storage = Literal["mcap", "sqlite3"]
 STORAGE_SUFFIXES: dict[str, Storage] = {".mcap": "mcap", ".db3": "sqlite3"}
-BACKENDS = ("rosbag2_py", "rosbags")  # the first that is installed is used
+BACKENDS = ("rosbag2_py", "rosbags")  # the first installed backend is used
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
@@ -30,14 +30,14 @@ class BagMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenBag:
-    """A bag whose messages are read when they are used.
+    """An open bag; its messages are read on use.
 
     Attributes
     ----------
     types : topic to type, ``pkg/msg/Name``.
     counts : topic to number of messages.
     start_ns, end_ns : first time of recording, and the end of the last nanosecond [ns]; meaningless without messages.
-    messages : messages of given topics, in the order of their times of recording.
+    messages : function that yields the messages of given topics, in the order of their times of recording.
     """
 
     types: dict[str, str]
@@ -48,9 +48,9 @@ class OpenBag:
 
 
 def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
-    """Return the first of ``BACKENDS`` that is installed.
+    """Return the first installed backend of ``BACKENDS``.
 
-    Raises RecordingError: none is installed.
+    Raises RecordingError: both backends are missing.
     """
     for name in BACKENDS:
         try:
@@ -65,7 +65,7 @@ def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
 class Rosbag2Backend:
     """Bags by ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it.
 
-    Methods raise whatever the library raises.
+    Methods pass on all exceptions of the library.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Rosbag2Backend:
 
         def messages(wanted: Collection[str]) -> Iterator[BagMessage]:
             present = sorted(counts.keys() & set(wanted))
-            if not present:  # an empty filter would be all
+            if not present:  # an empty filter would select all topics
                 return
             reader = self._reader(path)
             reader.set_filter(self._rosbag2.StorageFilter(topics=present))
@@ -109,12 +109,12 @@ class Rosbag2Backend:
             writer.close()
 
     def _reader(self, path: Path) -> Any:
-        """Reader of all messages; one that decompresses if the metadata of a directory ask for it."""
+        """Reader of all messages; it decompresses if the metadata of a directory require it."""
         files = self._rosbag2.MetadataIo()
         described = files.metadata_file_exists(str(path))
         compressed = described and files.read_metadata(str(path)).compression_mode.upper() not in ("", "NONE")
         reader = self._rosbag2.SequentialCompressionReader() if compressed else self._rosbag2.SequentialReader()
-        storage = STORAGE_SUFFIXES.get(path.suffix, "") if path.is_file() else ""  # a directory names its own
+        storage = STORAGE_SUFFIXES.get(path.suffix, "") if path.is_file() else ""  # the metadata of a directory name it
         reader.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
         return reader
 
@@ -123,7 +123,7 @@ class Rosbag2Backend:
 
 
 class RosbagsBackend:
-    """The same by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
+    """Bags by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
 
     def __init__(self) -> None:
         from rosbags import rosbag2
@@ -134,7 +134,7 @@ class RosbagsBackend:
         def messages(topics: Collection[str]) -> Iterator[BagMessage]:
             with self._rosbag2.Reader(path) as reader:
                 wanted = [connection for connection in reader.connections if connection.topic in topics]
-                if wanted:  # an empty list would be all
+                if wanted:  # an empty list would select all topics
                     for connection, time_ns, data in reader.messages(wanted):
                         yield BagMessage(connection.topic, time_ns, bytes(data))
 

@@ -1,8 +1,8 @@
-"""The files of a bag, and their messages, whether the bag was closed or not.
+"""Files of a bag and their messages, also of a bag that was not closed.
 
-A bag that is compressed as a whole is read by a library, and played by one. A library fills the memory with what a file
-declares: a Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be computed, and metadata may
-take a YAML library minutes, or name files anywhere. So that is checked before.
+A library reads bags that are compressed as a whole, and plays all bags. A library trusts the declarations of a file: a
+Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be computed, and metadata may take a YAML
+library minutes, or name files anywhere. So this module checks a bag before a library opens it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +28,7 @@ _LIBRARY_BATCH_MESSAGES = 4096
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
     """Topic to ``(type, number of messages)`` of a bag.
 
-    Raises RecordingError: no bag, or unreadable.
+    Raises RecordingError: not a bag, or unreadable.
     """
     bag = StoredBag(Path(path))
     for _ in bag.messages({}):
@@ -37,9 +37,9 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
 
 
 def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
-    """Open a bag to play ``topics``, or all topics; a damaged one raises RecordingError while messages are read.
+    """Open a bag to play ``topics``, or all topics; a damaged bag raises RecordingError while messages are read.
 
-    Raises RecordingError: no such bag, no library for bags is installed, unreadable, or a topic is not in it.
+    Raises RecordingError: the bag does not exist, is unreadable or lacks a topic, or a library for bags is missing.
     """
     path, backend = Path(path).expanduser(), bag_backend()
     if not path.exists():
@@ -58,7 +58,7 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
     def messages(wanted: Collection[str]) -> Iterator[BagMessage]:
         try:
             yield from bag.messages(wanted)
-        except Exception as error:  # a library meets damage with whatever its parser raises
+        except Exception as error:  # parsers of libraries raise various exceptions on damage
             raise _unreadable(path, error) from None
 
     types = {topic: message_type for topic, message_type in bag.types.items() if not topics or topic in topics}
@@ -68,7 +68,7 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
 class StoredBag:
     """Messages of a bag, closed or not, whole or damaged.
 
-    Raises RecordingError if it is no bag, or a file holds something else.
+    Raises RecordingError if the path is not a bag, or a file has other content.
 
     Attributes
     ----------
@@ -110,9 +110,9 @@ class StoredBag:
         return (self._notice,) if self._notice else ()
 
     def messages(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
-        """Yield messages of topics with their types in pieces, in the order of writing, up to damage in each file.
+        """Yield messages of topics with these types in pieces, in the order of writing, up to damage in each file.
 
-        Raises RecordingError: nothing can be read, or a package that decompresses it is not installed.
+        Raises RecordingError: the bag is unreadable, or a package that decompresses it is not installed.
         """
         if self._is_compressed:
             yield from self._by_library(types)
@@ -149,7 +149,7 @@ class StoredBag:
             messages = bag.messages([topic for topic in types if bag.types.get(topic) == types[topic]])
             while batch := list(islice(messages, _LIBRARY_BATCH_MESSAGES)):
                 yield from RawMessages.by_topic(*zip(*batch, strict=True))
-        except Exception as error:  # a library meets damage with whatever its parser raises
+        except Exception as error:  # parsers of libraries raise various exceptions on damage
             raise _unreadable(self.path, error) from None
 
 
@@ -183,7 +183,7 @@ def _unreadable(path: Path, error: Exception) -> RecordingError:
 def _check_storage(path: Path) -> None:
     """Check a bag directory, or a file of a bag, before a library opens it.
 
-    Raises FormatError: metadata are not those of a bag or name files elsewhere; see also :func:`check_chunks`,
+    Raises FormatError: metadata are not of a bag or name files outside it; see also :func:`check_chunks`,
     :func:`check_tables`.
     Raises OSError: a file cannot be read.
     """
@@ -203,8 +203,8 @@ def _check_storage(path: Path) -> None:
 def _information(path: Path) -> dict[str, Any]:
     """Metadata of a bag directory.
 
-    Raises FormatError: they are not those of a bag, or name files elsewhere.
-    Raises RecordingError: the file holds something else (a git-lfs pointer, an HTML page).
+    Raises FormatError: they are not of a bag, or name files outside it.
+    Raises RecordingError: the file has other content (a git-lfs pointer, an HTML page).
     """
     if foreign := foreign_content(_head(path / METADATA)):
         raise RecordingError(f"{path}: {METADATA} {foreign}")

@@ -19,9 +19,9 @@ from .column_reading import Columns, TopicColumns
 PART_SAMPLES = 20_000  # joint states of a part: 20 s at 1 kHz
 _TOPIC_OPTIONS = {msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose",
     msg.TWIST_STAMPED: "twist", msg.IMU: "imu"}
-_FROZEN_CLOCK_SHARE = 0.05  # of stamps that differ; with fewer the clock stands still
+_FROZEN_CLOCK_SHARE = 0.05  # share of distinct stamps; with fewer the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
-_PAUSE_PERIODS = 4.0  # longer steps are gaps, no jitter
+_PAUSE_PERIODS = 4.0  # longer steps are gaps, not jitter
 
 
 class TooLongError(Exception):
@@ -36,16 +36,16 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
         stamps: str = "header", longest: int | None = None) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file, named by its path.
 
-    Time is the header stamp relative to the first. Stamps that crossed are put in order, repeats and a few of another
-    clock are left out, and counted in :attr:`Recording.repairs`; joints of several publishers are merged. Of a bag that
-    was not closed, or an MCAP file that is cut short, everything readable is taken, with a line in
-    :attr:`Recording.notices`.
+    Time is the header stamp relative to the first stamp. Messages that overtook one another are put in order, repeated
+    stamps and a few stamps of another clock are left out, and :attr:`Recording.repairs` counts them. Joints of several
+    publishers are merged. All readable messages of a bag that was not closed, or an MCAP file that is cut short, are
+    taken, with a line in :attr:`Recording.notices`.
 
-    Raises RecordingError: no bag, unreadable, a topic is missing or of another type, or the messages make no recording.
+    Raises RecordingError: not a bag, unreadable, a topic is missing or has another type, or messages are not usable.
 
     Parameters
     ----------
-    joints : joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints
+    joints : joints of the robot, as a hint: if several publishers share the topic, messages without these joints
         (a gripper's) are skipped. ``topics.joints`` overrides it.
     stamps : "header", or "arrival" for the times at which the messages were recorded.
     longest : maximal number of joint states of one publisher; TooLongError if there are more.
@@ -60,17 +60,17 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
 
 def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
         stamps: str = "header", size: int = PART_SAMPLES) -> Iterator[Recording]:
-    """Yield consecutive parts of the recording of a bag; together they hold what :func:`read_bag` reads.
+    """Yield consecutive parts of the recording of a bag; together they equal the result of :func:`read_bag`.
 
     Time of all parts counts from the first stamp of the bag. All are named by its path.
 
-    Raises OnlyWholeError: it must be read as a whole, which may raise RecordingError.
+    Raises OnlyWholeError: the bag must be read as a whole; reading it may raise RecordingError.
 
     Parameters
     ----------
     path, topics, joints, stamps
         As for :func:`read_bag`.
-    size : approximate samples of a part; the last one has up to twice as many.
+    size : approximate samples of a part; the last part has up to twice as many.
     """
     ready: list[Block] = []
     following: list[Block] = []
@@ -94,7 +94,7 @@ def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: S
 
 
 class _Source:
-    """A bag, whose messages on the topics that make a recording, and tares, are collected in columns."""
+    """A bag; its messages on the topics of a recording, and tares, are collected in columns."""
 
     def __init__(self, path: str | Path, topics: RecordingTopics | None, stamps: str) -> None:
         self.name, self.topics, self.arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
@@ -105,7 +105,7 @@ class _Source:
             topic: TopicColumns(self.name, topic, types[topic], self.arrival, frames.get(topic, "")) for topic in types}
 
     def read(self) -> Iterator[tuple[TopicColumns, int]]:
-        """Yield the columns to which messages were added, and the number of these; RecordingError without a topic."""
+        """Yield columns with new messages, and the number of new messages; RecordingError if a topic is missing."""
         for topic, messages in self.bag.messages({topic: columns.type for topic, columns in self._columns.items()}):
             self._columns[topic].add(messages)
             yield self._columns[topic], len(messages)
@@ -123,7 +123,7 @@ class _Source:
 
 
 def _blocks(source: _Source, assembler: RecordingAssembler, size: int) -> Iterator[Block]:
-    """Yield the samples of a bag after about every ``size`` joint states; RecordingError or OnlyWholeError."""
+    """Yield samples of a bag about every ``size`` joint states; may raise RecordingError or OnlyWholeError."""
 
     def taken(final: bool) -> Iterator[Block]:
         _add(assembler, source.take())
@@ -143,7 +143,7 @@ def _blocks(source: _Source, assembler: RecordingAssembler, size: int) -> Iterat
 
 
 def _recording(source: _Source, joints: Sequence[str]) -> Recording:
-    """Recording of all messages as they are, or, if it has stamps of several clocks or joints, with them in order."""
+    """Recording of all messages as they are, or put in order if clocks or lists of joints conflict."""
 
     def assembled(parts: Sequence[Columns], joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
         assembler = source.assembler(joints, expected)
@@ -194,14 +194,14 @@ def _by_stamps(name: str, parts: Sequence[Columns], arrival: bool) -> tuple[list
 
 
 def _joint_states(parts: Sequence[Columns]) -> list[Columns]:
-    """In the order of their first messages: the first names the joints."""
+    """Joint states in the order of their first messages; the first source names the joints."""
     return sorted((part for part in parts if part.type == msg.JOINT_STATE), key=lambda part: part.place)
 
 
 def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
-    """Add messages to an assembler, and subtract tares, of which the last on a topic counts."""
+    """Add messages to an assembler, and subtract the last tare of each topic."""
     for part in _joint_states(parts):
-        assembler.messages = int(part.indices.min())  # errors count those of the topic
+        assembler.messages = int(part.indices.min())  # errors count all messages of the topic
         assembler.add_joint_states(part.source, part.stamps_ns, **part.values)
     others = sorted((part for part in parts if part.type != msg.JOINT_STATE), key=lambda part: part.place)
     tare_topics = {msg.tare_topic(part.topic) for part in others}
@@ -225,8 +225,8 @@ def _check_stamps(name: str, stamps: np.ndarray) -> None:
         what = f"hardly change (header.stamp {stamps[0]} ns)"
     if what:
         raise RecordingError(
-            f"{name}: stamps of joint states {what}; the publisher must stamp them, or take the times at"
-            " which they were recorded by prepare.stamps: arrival")
+            f"{name}: stamps of joint states {what}; let the publisher stamp them, or use the times of"
+            " recording with prepare.stamps: arrival")
 
 
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Recordings to rosbag2 bags: the messages that a robot would have published."""
+"""Write recordings as rosbag2 bags, with the messages that a robot would have published."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,15 +20,15 @@ _WORLD_FRAME, _BASE_FRAME, _IMU_FRAME = "world", "base", "imu"  # frame names in
 
 def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18,
         overwrite: bool = False) -> Path:
-    """Write a recording as a rosbag2 directory ``path``, which appears when it is complete.
+    """Write a recording as a rosbag2 directory ``path``; the directory appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``
     without a twist, ``/twist`` without a pose) and ``/imu``. These messages cannot hold a measured acceleration; it is
     not written. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite`` replaces a bag that
     this function wrote.
 
-    Raises OutputError: ``path`` cannot be written, or holds something else.
-    Raises RecordingError: no library for bags is installed.
+    Raises OutputError: ``path`` cannot be written, or has other content.
+    Raises RecordingError: a library for bags is missing.
     """
     path, backend = Path(path), bag_backend()
     check_bag(path, overwrite or None)
@@ -38,7 +38,7 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
             with backend.create(scratch / path.name, storage, recorded_topics(recording)) as write:
                 for message in recorded_messages(recording, start_ns):
                     write(message)
-        except (OSError, RuntimeError) as error:  # rosbag2 raises RuntimeError alone
+        except (OSError, RuntimeError) as error:  # rosbag2 only raises RuntimeError
             reason = (getattr(error, "strerror", None) or str(error) or error.__class__.__name__).splitlines()[0]
             raise OutputError(f"{path}: cannot be written ({reason}); choose another path") from None
         move_directory(scratch / path.name, path, _OUTPUT_KIND, overwrite or None)
@@ -46,7 +46,7 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
 
 
 def check_bag(path: str | Path, force: bool | None = None, inputs: Iterable[str | Path] = ()) -> None:
-    """Check before the work that a bag can be written; see :func:`.outputs.check_directory`."""
+    """Check in advance that a bag can be written; see :func:`.outputs.check_directory`."""
     check_directory(path, _OUTPUT_KIND, force, inputs, file=f"{Path(path).name}_0.mcap")
 
 

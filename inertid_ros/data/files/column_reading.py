@@ -1,4 +1,4 @@
-"""Messages of a topic to columns: those of one layout are decoded at once."""
+"""Decode the messages of a topic to columns; messages of one layout are decoded at once."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data import messages as msg
 
-_MAX_LAYOUTS = 1000  # of several publishers of a topic, which may leave fields empty
+_MAX_LAYOUTS = 1000  # layouts of a topic; its publishers may leave fields empty
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Columns:
     Attributes
     ----------
     source : joints of joint states, or the frame of wrenches.
-    place : time of recording of the first of the source [ns], and its place in memory.
-    indices : (N,), of the messages among all of the topic.
+    place : time of recording of the source's first message [ns], and the place of this message in memory.
+    indices : (N,), indices of the messages among all messages of the topic.
     times_ns, stamps_ns : ndarray of int64, shape (N,)
-        Times of recording, and header stamps, or times of recording if the caller wants these [ns].
+        Times of recording, and header stamps or (if the caller wants them) times of recording [ns].
     values : channel to values ``(N, k)``.
     """
 
@@ -45,7 +45,7 @@ class Columns:
 
 @dataclass
 class _Group:
-    """Messages of one layout: their number so far, and pieces since they were last taken."""
+    """Messages of one layout: their number so far, and the pieces that were not taken yet."""
 
     layout: msg.CdrLayout
     source: tuple[str, ...]
@@ -61,11 +61,11 @@ class TopicColumns:
     ----------
     bag : name in errors.
     arrival : whether stamps are times of recording.
-    frame : frame of wrenches; empty takes that of the messages.
+    frame : frame of wrenches; empty takes the frame in the messages.
 
     Attributes
     ----------
-    is_in_order : whether no message was recorded before an earlier one.
+    is_in_order : whether the times of recording never went back.
     """
 
     def __init__(self, bag: str, topic: str, message_type: str, arrival: bool, frame: str = "") -> None:
@@ -80,7 +80,7 @@ class TopicColumns:
         return max((group.count for group in self._groups), default=0)
 
     def add(self, messages: msg.RawMessages) -> None:
-        """Take messages; RecordingError if one is not of the type, or they have too many layouts."""
+        """Add messages; RecordingError if a message has another type, or there are too many layouts."""
         times = messages.times
         self.is_in_order &= bool(times[0] >= self._last_ns and (np.diff(times) >= 0).all())
         self._last_ns = int(times[-1])
@@ -103,7 +103,7 @@ class TopicColumns:
         return [self._joined(of_one_array) for of_one_array in pieces.values() if of_one_array]
 
     def _take(self, group: _Group, messages: msg.RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Take the messages with the layout of a group, and return the others."""
+        """Take the messages with the layout of a group, and return the rows of the other messages."""
         layout = group.layout
         fits = messages.lengths[rest] == layout.length
         if not fits.any():
@@ -137,7 +137,7 @@ class TopicColumns:
         return _Group(layout, source, (int(messages.times[index]), int(messages.offsets[index])))
 
     def _joined(self, pieces: list[Columns]) -> Columns:
-        """Messages of one source, of which some may list its joints in another order."""
+        """Join the messages of one source; some may list its joints in another order."""
         source = pieces[0].source
         channels: dict[str, list[Array]] = {channel: [] for channel in pieces[0].values}
         for piece in pieces:

@@ -1,8 +1,8 @@
-"""A rosbag2 directory that is complete at every moment, whatever kills its writer.
+"""A rosbag2 directory that is complete at every moment, even if its writer is killed.
 
 MCAP records are appended without chunks. Each commit is one positional write of the new records followed by the end of
 an MCAP file (data end, footer, magic), from the position of the previous end. So the file is a valid MCAP file after
-every commit, and a killed process loses only what it had not committed. ``metadata.yaml`` is there from the start and
+every commit, and a killed process loses only uncommitted messages. ``metadata.yaml`` exists from the start and
 contains ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
@@ -47,7 +47,7 @@ class _Statistics:
 class LiveBag:
     """Bag that is written while the robot moves. Use :meth:`write`, call :meth:`commit` often, then :meth:`close`.
 
-    ``messages`` counts the committed ones.
+    ``messages`` counts the committed messages.
 
     Raises OutputError: the path is in use or cannot be written.
     Raises RecordingError: the disk is nearly full or fails.
@@ -72,7 +72,7 @@ class LiveBag:
         return self.path / f"{self.path.name}_0.mcap"
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Take one serialised message of the topic with an index; it is safe after the next commit.
+        """Add one serialised message of the topic with this index; it is safe after the next commit.
 
         Raises RecordingError if it is larger than ``max_message_mb``.
         """
@@ -123,7 +123,7 @@ class LiveBag:
             raise self._failure(error) from None
 
     def close(self) -> None:
-        """Commit, write summary and final ``metadata.yaml``, and synchronise all of it to the disk.
+        """Commit, write summary and final ``metadata.yaml``, and synchronise all files to the disk.
 
         Raises RecordingError: the disk is full or fails; committed messages stay readable, and the bag is marked not
         finalised.
@@ -162,10 +162,10 @@ class LiveBag:
         self._save_metadata()
 
     def _put(self, content: bytes) -> None:
-        """Write once at the end; after a failure restore the old end, in blocks that the file already had."""
+        """Write once at the end; after a failure restore the old end, in blocks that the file already has."""
         try:
             written = os.pwrite(self._descriptor, content, self._end)
-            while written < len(content):  # a signal or a full disk; the next call shows which
+            while written < len(content):  # a signal or a full disk; the next call fails on a full disk
                 written += os.pwrite(self._descriptor, content[written:], self._end + written)
         except OSError as error:
             tail = mcap.end(self._end)

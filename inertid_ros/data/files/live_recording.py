@@ -13,7 +13,7 @@ from inertid_ros.data.blocks import Block
 
 from .live_bag import LiveBag
 
-_RATE_STEPS = 200  # recent stamp steps, of which the rate is the median
+_RATE_STEPS = 200  # recent stamp steps; their median gives the rate
 _MIN_GAP_STEPS = 10  # with fewer, the rate is too uncertain to find a gap
 
 
@@ -23,25 +23,25 @@ class MessageCounts:
 
     accepted: int = 0  # joint states written and handed on
     rejected: int = 0  # not finite, of wrong length or joints, or too large
-    out_of_order: int = 0  # stamps repeat, or go back further than messages cross; crossed ones are put in order
+    out_of_order: int = 0  # stamps repeat, or go back too far; a slightly late message is put in order
     gaps: int = 0  # places of lost samples, by the stamps
 
 
 class LiveRecording:
-    """One recording in the making: every message passes the same checks, whether it goes to the bag or to a batch.
+    """A recording in progress: all messages pass the same checks, whether they go to the bag or to a batch.
 
-    Rejected messages go nowhere, so that the bag holds exactly what the batches hold.
+    Rejected messages are not stored, so that the bag holds exactly the messages of the batches.
 
     Parameters
     ----------
     assembler : synchronises the channels; also an attribute.
-    bag : where accepted messages are written as they came.
+    bag : bag to which accepted messages are written unchanged.
     max_gap_periods : a step between stamps above this many median steps is a gap.
-    prelude : topic index and content of messages that the bag holds before all others.
+    prelude : topic index and content of messages that the bag holds before all other messages.
 
     Attributes
     ----------
-    last_error : why the last message was rejected; empty if none was.
+    last_error : reason of the last rejection; empty if all messages were accepted.
     """
 
     def __init__(self, assembler: RecordingAssembler, bag: LiveBag | None = None, max_gap_periods: float = 4.0,
@@ -84,7 +84,7 @@ class LiveRecording:
         try:
             self._check(tuple(names), stamp_ns, position, effort)
             if self.assembler.add_joint_states(names, stamp_ns, position, velocity, effort):
-                self._write(topic, stamp_ns, data)  # else none of the wanted joints, such as a gripper's message
+                self._write(topic, stamp_ns, data)  # else it lacks the wanted joints, such as a gripper's message
         except RecordingError as error:
             return self._refuse(error)
         if self.assembler.samples > samples:
@@ -114,7 +114,7 @@ class LiveRecording:
         self.counts.rejected += 1
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
-        """Return the complete samples and which of them follow a gap; None if there are none yet."""
+        """Return the complete samples and flags of samples that follow a gap; None before the first joint state."""
         block = self.assembler.take(final)
         if block is None:
             return None
@@ -127,8 +127,8 @@ class LiveRecording:
             effort: NDArray[np.float64]) -> None:
         if stamp_ns <= 0:
             raise RecordingError(
-                f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states, or take the times"
-                " at which they arrive (stamps: arrival of the recorder; of its bags prepare.stamps: arrival)")
+                f"{self.name}: header.stamp is {stamp_ns} ns; let the publisher stamp joint states, or use the times"
+                " of arrival (stamps: arrival for the recorder, prepare.stamps: arrival for its bags)")
         if not np.isfinite(position).all():
             raise RecordingError(f"{self.name}: position is not finite; check the driver")
         if len(effort) != len(names):
@@ -139,7 +139,7 @@ class LiveRecording:
             raise RecordingError(f"{self.name}: effort is not finite; check the driver")
 
     def _refuse(self, error: RecordingError) -> bool:
-        """Count a message that was not taken; False."""
+        """Count a message that was not taken, and return False."""
         if isinstance(error, StampOrderError):
             self.last_error = str(error)
             self.counts.out_of_order += 1
@@ -148,7 +148,7 @@ class LiveRecording:
         return False
 
     def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Write a message at a time that never goes back, as readers want, although topics are not in order."""
+        """Write a message at a time that never goes back, as readers require, although topics are not in order."""
         if self.bag is None:
             return
         self._written_ns = max(self._written_ns, stamp_ns)
@@ -162,7 +162,7 @@ class LiveRecording:
         elif stamp_ns > self._last_ns:
             step = stamp_ns - self._last_ns
             longest, steps = step / self._max_gap_periods, self._steps
-            # The least step first, as the median takes longer; NumPy's takes longer than all else done with a sample.
+            # Compare with the least step first: the median takes longer, and NumPy's median longer than all other work.
             if len(steps) >= _MIN_GAP_STEPS and longest > min(steps) and longest > sorted(steps)[len(steps) // 2]:
                 self.counts.gaps += 1
                 self._gap_stamps.append(stamp_ns)

@@ -1,4 +1,4 @@
-"""Recordings from and to files: NumPy's ``.npz``, tables and bags, told apart by their content."""
+"""Recordings from and to files: NumPy's ``.npz``, tables and bags, distinguished by their content."""
 
 import io
 import re
@@ -29,7 +29,7 @@ from .sqlite_format import SQLITE_MAGIC
 from .table_reading import read_table
 
 ACCEPTED = "an .npz or .csv recording, a rosbag2 directory, or a .mcap or .db3 file"
-MAX_SAMPLES_AT_ONCE = 300_000  # of a recording that is read as a whole: five minutes at 1 kHz
+MAX_SAMPLES_AT_ONCE = 300_000  # limit for reading a recording as a whole: five minutes at 1 kHz
 _NPZ_MAGIC = b"PK\x03\x04"
 _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
@@ -48,8 +48,8 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     Parameters
     ----------
     topics : topics of a bag, and joints by their names in it; ignored for other files.
-    joints : joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
-        none of them are skipped.
+    joints : joints of the robot and their names in recordings: the result has the names of the URDF. Messages of a bag
+        without these joints are skipped.
     stamps : time of the messages of a bag: "header", or "arrival" if headers are empty.
     longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
     """
@@ -61,9 +61,9 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
 
 def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
         stamps: str = "header") -> Recording | LongRecording:
-    """Load a recording like :func:`load_recording`, a bag of more than :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
+    """Load a recording like :func:`load_recording`, but a bag of over :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
-    An ``.npz`` file, a table, and a bag whose messages must be put in order, is read as a whole at any length.
+    Bags whose messages must be put in order, ``.npz`` files and tables are read as a whole at any length.
     """
     path, joints = Path(path), joints or RecordedJoints()
     try:
@@ -82,7 +82,7 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path is a bag; raises as :func:`file_format`."""
+    """Whether a path is a bag; raises like :func:`file_format`."""
     return path.is_dir() or file_format(path) in ("mcap", "sqlite3")
 
 
@@ -114,8 +114,8 @@ def file_format(path: Path) -> str:
 def read_npz(path: str | Path) -> Recording:
     """Read an ``.npz`` file; keys outside the format are ignored.
 
-    Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content makes
-    no :class:`~inertid_ros.data.recording.Recording`.
+    Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content is not
+    a valid :class:`~inertid_ros.data.recording.Recording`.
     """
     path = Path(path)
     try:
@@ -129,7 +129,7 @@ def read_npz(path: str | Path) -> Recording:
     for key, value in content.items():
         if key != "joint_names" and value.dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
-    # Equations of the base and of momentum need no effort.
+    # Equations of the base and of momentum do not need effort.
     measured = any(key.startswith((WRENCH_PREFIX, *_BASE_KEYS)) for key in content)
     missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
     if missing:
@@ -145,7 +145,7 @@ def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
     if len(names) > _MAX_JOINTS:
-        raise RecordingError(f"{path}: joint_names holds {len(names)} names; save those of one robot")
+        raise RecordingError(f"{path}: joint_names holds {len(names)} names; save the joints of one robot")
     text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     content.setdefault("effort", np.full(content["position"].shape, np.nan))
     content, repairs = _in_order(content)
@@ -153,7 +153,7 @@ def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
 
 
 def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
-    """Channels in the order of their stamps, without repeats and a few of another clock."""
+    """Channels in the order of their stamps, without repeated stamps and a few stamps of another clock."""
     time = content["time"]
     if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
         return content, StampRepairs()

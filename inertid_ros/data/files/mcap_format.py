@@ -1,10 +1,10 @@
-"""The MCAP format (https://mcap.dev/spec): records of a live bag, messages of whole and of damaged files.
+"""The MCAP format (https://mcap.dev/spec): records of a live bag, messages of whole and damaged files.
 
 A file is the magic, records of (opcode, length, content), and the magic again. A recorder that is killed leaves a file
 without summary and footer, perhaps in the middle of a record: everything before the break is still readable.
 
-Messages are found without a step of Python for each. A recorder writes topics in turn, so that the lengths of records
-repeat: predicted records are compared all at once, and only after a wrong prediction one by one.
+Messages are found without a step of Python for each message. A recorder writes topics in turn, so that the lengths of
+records repeat. Predicted records are checked all at once; after a wrong prediction, records are read one by one.
 """
 
 import mmap
@@ -27,13 +27,13 @@ HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
 CHUNK, STATISTICS, DATA_END = 0x06, 0x0B, 0x0F
 _RECORD_HEAD = struct.Struct("<BQ")  # opcode and length
 _MESSAGE_HEAD = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
-_MAX_CHANNEL_BYTES = 32 * 2**10  # its quality of service is YAML, which takes a library a second
+_MAX_CHANNEL_BYTES = 32 * 2**10  # a library takes a second to parse this much YAML of its quality of service
 _DECOMPRESSION_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}  # both come with rosbags
 _MAX_PATTERN_RECORDS = 16  # longest sequence of lengths that is recognised as repeating
 _MIN_SINGLE_RECORDS, _MAX_SINGLE_RECORDS = 32, 4096  # records read one by one, at a time
 _MIN_PREDICTED_RECORDS, _MAX_PREDICTED_RECORDS = 2048, 65536
 _MAX_PREDICTED_BYTES = 2**26  # range of a prediction: the pages around every head come into memory
-_CHUNKS_AHEAD = 2  # decompressed while another is decoded
+_CHUNKS_AHEAD = 2  # chunks decompressed while another chunk is decoded
 
 
 class Topic(NamedTuple):
@@ -103,7 +103,7 @@ class McapFile:
 
     Parameters
     ----------
-    topics : topics to read, which must be CDR; messages of all others are only counted.
+    topics : topics to read, which must be CDR; messages of other topics are only counted.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class McapFile:
         else:
             self.is_damaged = True
         if bytes(content[:start]) != MCAP_MAGIC or content[start] != HEADER:
-            raise ValueError("is no MCAP file")
+            raise ValueError("is not an MCAP file")
         budget = Budget(len(content))
         for records in scan(content, start, stop):
             yield from self._messages(content, records)
@@ -199,7 +199,7 @@ class McapFile:
             self._channels[key] = topic
 
     def _decompressed(self, chunk: Bytes, budget: Budget) -> Bytes:
-        """Records of a chunk; of one that is cut short the first ones."""
+        """Records of a chunk; only the first records if it is cut short."""
         size, checksum, compression, data = _chunk_fields(chunk)
         budget.take(size, "a chunk")
         try:
@@ -244,7 +244,7 @@ def check_chunks(path: Path) -> None:
 
 
 def _chunk_fields(chunk: Bytes) -> tuple[int, int, str, Bytes]:
-    """Expanded size [bytes], checksum (0 for none), compression, and data of the content of a chunk record."""
+    """Expanded size [bytes], checksum (0 if missing), compression, and data of the content of a chunk record."""
     size, checksum = struct.unpack_from("<QI", chunk.data, 16)
     compression, behind = _string(chunk, 28)
     (length,) = struct.unpack_from("<Q", chunk.data, behind)
@@ -323,7 +323,7 @@ class Records(NamedTuple):
 def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
     """Yield all records from ``start`` to ``stop``, or to the end of the data section.
 
-    Raises ValueError: a record is longer than its file. What is there of it is yielded before if it is a chunk.
+    Raises ValueError: a record is longer than its file. If it is a chunk, its existing part is yielded before.
     """
     position, singles = start, _MIN_SINGLE_RECORDS
     while position < stop:
@@ -347,7 +347,7 @@ def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
 def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[list[tuple[int, int, int]], int]:
     """Up to ``count`` records (opcode, offset, length), and the start of the next one.
 
-    This is ``stop`` at the end of the data section, and later if a record is cut.
+    The start is ``stop`` at the end of the data section, and later if a record is cut.
     """
     heads: list[tuple[int, int, int]] = []
     while position < stop and len(heads) < count:
@@ -367,7 +367,7 @@ def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[l
 
 
 def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Shortest sequence that the last records repeat twice; empty if there is none."""
+    """Shortest sequence that the last records repeat twice; empty without a repetition."""
     for period in range(1, min(_MAX_PATTERN_RECORDS, len(heads) // 2) + 1):
         if heads[-period:] == heads[-2 * period : -period]:
             return heads[-period:]
@@ -376,7 +376,7 @@ def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _predicted(
         content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int) -> tuple[Records, bool]:
-    """Next records as far as they repeat a pattern, and whether the whole prediction was right."""
+    """Next records that repeat a pattern, and whether the whole prediction was right."""
     lengths = np.array([length for _, length in pattern], dtype=np.int64)
     within = np.concatenate([[0], np.cumsum(_RECORD_HEAD.size + lengths)])
     farthest = min(stop - position, max(_MAX_PREDICTED_BYTES, int(within[-1])))

@@ -20,7 +20,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 class SqliteFile:
-    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if there are none to read."""
+    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if ``topics`` is empty."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
@@ -42,16 +42,16 @@ class SqliteFile:
                 while rows := cursor.fetchmany(_ROWS_PER_FETCH):
                     keys, times, messages = zip(*rows, strict=True)
                     if max(map(abs, times)) >= LATEST_NS:
-                        raise ValueError("a time")
+                        raise ValueError("time out of range")
                     for topic, batch in RawMessages.by_topic([wanted[key] for key in keys], times, messages):
                         self.counts[topic] += len(batch)
                         yield topic, batch
         except (sqlite3.Error, ValueError, TypeError, OverflowError, KeyError) as error:
-            raise FormatError(f"holds what is no message: {error}") from None
+            raise FormatError(f"holds an invalid message: {error}") from None
 
     def _wanted(self, database: sqlite3.Connection) -> dict[int, str]:
         """Key to name of the wanted topics."""
-        counts = {} if self._topics else dict(database.execute(_COUNTS_QUERY).fetchall())  # it reads the whole table
+        counts = {} if self._topics else dict(database.execute(_COUNTS_QUERY).fetchall())  # reads the whole table
         wanted = {}
         for key, topic, message_type, encoding in database.execute(_TOPICS_QUERY).fetchall():
             self.counts[topic] = self.counts.get(topic, 0) + counts.get(key, 0)
@@ -85,12 +85,12 @@ def check_tables(path: Path) -> None:
     except sqlite3.Error as error:
         raise FormatError(f"is not a database that can be read ({error})") from None
     if computed:
-        raise FormatError(f"computes {computed[0]} in place of holding it")
+        raise FormatError(f"computes {computed[0]} instead of storing it")
     if unnamed:
-        raise FormatError("has a topic whose name or type is no text")
+        raise FormatError("has a topic whose name or type is not text")
 
 
 def _opened(path: Path) -> AbstractContextManager[sqlite3.Connection]:
-    has_log = path.with_name(f"{path.name}-wal").exists()  # of messages that are not in the file yet
+    has_log = path.with_name(f"{path.name}-wal").exists()  # holds messages that are not in the file yet
     address = f"{path.absolute().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
     return closing(sqlite3.connect(address, uri=True))

@@ -19,7 +19,7 @@ _WORDS = {
     "name": ("names?",),
 }
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
-_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first of them
+_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first match wins
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
@@ -29,7 +29,7 @@ _UNITS = {
     **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
     "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
 }  # fmt: skip
-_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # since 1970: from this number on it is in this unit [s]
+_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # time since 1970: larger numbers have this unit [s]
 _MAX_NAMED = 8
 _REMEDY = (
     "name the columns time, and position, velocity and effort of each joint, as in 'time,joint1_position,joint1_effort'"
@@ -46,13 +46,13 @@ class _Column(NamedTuple):
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """Return ``joint_names``, ``time``, ``position`` and, where they are there, ``velocity`` and ``effort``.
+    """Return ``joint_names``, ``time``, ``position`` and, if present, ``velocity`` and ``effort``.
 
     The first line names the columns: words for position, velocity and effort before or behind the name or number of
-    the joint, with a unit in brackets if it is not SI. Without such a line, rows are those of
+    the joint, with a unit in brackets if it is not SI. Without this line, rows must come from
     ``ros2 topic echo --csv /joint_states``. Rows without any position are left out, empty cells are NaN.
 
-    Raises RecordingError: columns are not understood, or are in a unit that is unknown.
+    Raises RecordingError: columns are not understood, or have an unknown unit.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -65,7 +65,7 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
                 return _headed(path, [cell.strip() for cell in header], rows, delimiter == ";")
             return _echoed(path, header, rows)
     except csv.Error as error:
-        raise RecordingError(f"{path}: is no table ({error}); export it again") from None
+        raise RecordingError(f"{path}: is not a table ({error}); export it again") from None
 
 
 def _headed(
@@ -102,7 +102,7 @@ def _headed(
 
 
 def _column(path: Path, name: str) -> _Column | None:
-    """What a column holds; None if it is no channel of a joint."""
+    """Content of a column by its name; None if it is not a channel of a joint."""
     index, unit = "", ""
     if bracket := _BRACKET.search(name):
         name = name[: bracket.start()]
@@ -127,7 +127,7 @@ def _column(path: Path, name: str) -> _Column | None:
 
 
 def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str:
-    """The group, as of one topic, that holds most joints with efforts, or with positions if none has efforts."""
+    """Group of columns, as of one topic, with most joints with efforts, or with positions if all lack efforts."""
     joints = defaultdict[str, dict[str, set[str]]](lambda: defaultdict(set))
     for column in columns:
         joints[column.group][column.quantity].add(column.joint)
@@ -141,7 +141,7 @@ def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str
     largest = [group for group, size in sizes.items() if size == max(sizes.values())]
     if len(largest) > 1:
         raise RecordingError(
-            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone"
+            f"{path}: holds joint states of {' and '.join(largest)}; export only the columns of one group"
         )
     return largest[0]
 
@@ -165,12 +165,12 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
 
 
 def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:
-    """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of as many joints."""
+    """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of these joints."""
     names = [cell for cell in first[3:] if not _is_number(cell)]
     quantities, rest = divmod(len(first) - 3 - len(names), max(len(names), 1))
     if not names or rest or quantities != 3:
         raise RecordingError(
-            f"{path}: is a table whose columns have no names, and not what ros2 topic echo --csv writes of joint states"
+            f"{path}: is a table without names of columns, and not the output of ros2 topic echo --csv for joint states"
             f" with position, velocity and effort; {_REMEDY}"
         )
     head, n = 3 + len(names), len(names)
@@ -192,14 +192,14 @@ def _is_number(cell: str) -> bool:
 
 
 def _number(cell: str) -> float:
-    """Number in a cell; NaN for an empty one and for text."""
+    """Number in a cell; NaN for an empty cell and for text."""
     return float(cell) if _is_number(cell) else math.nan
 
 
 def _factor(path: Path, name: str, unit: str) -> float:
     """Factor from a unit to SI; raises RecordingError if the unit is unknown."""
     if unit not in _UNITS:
-        raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
+        raise RecordingError(f"{path}: column '{name}' has the unknown unit {unit}; use rad, N m and s")
     return _UNITS[unit]
 
 
@@ -208,6 +208,6 @@ def _named(joint: str) -> str:
 
 
 def _seconds(stamps: np.ndarray) -> np.ndarray:
-    """Stamps in seconds; numbers beyond those of the present century are in smaller units."""
+    """Stamps in seconds; numbers that are too large for this century are in smaller units."""
     largest = np.abs(stamps).max(initial=0.0)
     return np.asarray(stamps * next((factor for limit, factor in _EPOCHS if largest > limit), 1.0))

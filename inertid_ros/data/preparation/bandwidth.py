@@ -1,4 +1,4 @@
-"""Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff of the low-pass between."""
+"""Bandwidth of recorded motion, noise floor, and the cutoff of the low-pass between motion and noise."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,30 +15,30 @@ from .filtering import resample
 from .recorded_channels import CleanChannels
 
 _log = NoticeLogger(__name__)
-MAX_CUTOFF_PER_RATE = 0.4  # the filter still falls below half of the sample rate
+MAX_CUTOFF_PER_RATE = 0.4  # leaves room for the filter to fall off below half of the sample rate
 # Spectra.
-_MOTION_POWER_SHARE = 0.99  # of the velocity power counts as motion
-_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # of the velocity power, and how many times higher the rest may end
-_SIGNAL_TO_NOISE = 10.0  # density over the noise floor; a smaller one may be its scatter
-_BINS_PER_OCTAVE = 8  # their densities scatter less than those of single frequencies
+_MOTION_POWER_SHARE = 0.99  # share of the velocity power that counts as motion
+_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # share of the velocity power; limit of the 99 % frequency over it
+_SIGNAL_TO_NOISE = 10.0  # density over the noise floor; smaller ratios may be scatter of the noise
+_BINS_PER_OCTAVE = 8  # densities of bins scatter less than densities of single frequencies
 _PLATEAU_SLOPE = -1.0  # powers of two per octave: noise falls more slowly, the tail of a motion faster
-_TAIL_POWER_SHARE = 0.05  # of the acceleration's power; noise of that power makes inertias five per cent too small
-_MIN_SPECTRUM_SAMPLES = 16  # of a piece with a meaningful spectrum
-_SPECTRUM_GAP_S = 1.0  # bridged for a spectrum: power hardly depends on it, resolution does
+_TAIL_POWER_SHARE = 0.05  # share of the acceleration's power; noise of this power makes inertias 5 % too small
+_MIN_SPECTRUM_SAMPLES = 16  # shorter pieces have no meaningful spectrum
+_SPECTRUM_GAP_S = 1.0  # gaps up to this length are bridged: power hardly depends on them, resolution does
 # Leaps, see without_rare_leaps.
-_LEAP_WINDOW_S = 1.0  # over which accelerations are compared with those of the rest
-_ACCELERATION_LAG_S = 0.05  # of second differences; noise of encoders hardly matters then
-_MIN_TRAVEL_SHARE = 0.05  # of the farthest way in a window, from which on a joint moves in another
-_LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # times what three quarters of the moving windows stay below, RMS
-_MAX_LEAP_SHARE = 0.15  # of the moving windows
+_LEAP_WINDOW_S = 1.0  # accelerations in this window are compared with the rest of the recording
+_ACCELERATION_LAG_S = 0.05  # lag of second differences; encoder noise hardly matters at this lag
+_MIN_TRAVEL_SHARE = 0.05  # share of a joint's largest travel in a window; with less the joint rests
+_LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # RMS acceleration over its 75 % quantile in moving windows
+_MAX_LEAP_SHARE = 0.15  # share of the moving windows
 # Automatic cutoff, see automatic_cutoff.
-_ACCELERATION_NOISE_SHARE = 0.01  # root mean square of the noise in the acceleration
-_MAX_NOISY_RATIO = 2.0  # of the cutoff over that of the noisiest joint, whose noise then is 6 % of its acceleration
-_REVERSAL_BAND_RATIO = 74.0  # band of the reversals of a motion over its frequency
-_MAX_FASTER_RATIO = 8.0  # of a joint's frequency over that of the middle one; a gripper that snaps is faster
+_ACCELERATION_NOISE_SHARE = 0.01  # RMS noise over RMS acceleration
+_MAX_NOISY_RATIO = 2.0  # cutoff over the cutoff of the noisiest joint; its noise is then 6 % of its acceleration
+_REVERSAL_BAND_RATIO = 74.0  # band of a motion's reversals over the frequency of the motion
+_MAX_FASTER_RATIO = 8.0  # frequency of a joint over the median frequency; a gripper that snaps is faster
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
 _BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
-_LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion, and passes the filter
+_LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion and passes the filter
 
 
 class Spectrum(NamedTuple):
@@ -46,18 +46,18 @@ class Spectrum(NamedTuple):
 
     Attributes
     ----------
-    motion_hz : (n,), below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times
-        higher; 0 for a joint at rest.
+    motion_hz : (n,), 99 % of the velocity power above the noise lies below it [Hz]; the 95 % frequency if the 99 %
+        frequency is over ten times higher; 0 for a joint at rest.
     amplitude : (n,), root mean square of the position above the noise, without its mean and trend [rad or m].
-    noise_hz : (n,), where the spectrum falls to the noise floor [Hz].
-    noise_density : (n,), one-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
+    noise_hz : (n,), frequency at which the spectrum falls to the noise floor [Hz].
+    noise_density : (n,), one-sided noise floor of the position [rad^2/Hz], assumed white below the cutoff.
     acceleration_power : (n,), mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
-    power_hz : (n,), below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that
-        was low-passed before, the whole band otherwise.
+    power_hz : (n,), 99 % of the acceleration power beyond the motion lies below it [Hz]: the band of a recording that
+        was low-passed before, otherwise the whole band.
     tail_hz : ndarray, shape (n,)
-        Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
+        Frequency up to which acceleration above ``5 motion_hz`` has a twentieth of its power below ``5 motion_hz`` [Hz]
     rate_hz : lowest sample rate of the pieces [Hz].
-    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others [Hz].
+    slowest_hz : rate of new positions of a joint that keeps its values for longer than the other joints [Hz].
     """
 
     motion_hz: Array
@@ -72,30 +72,30 @@ class Spectrum(NamedTuple):
 
 
 def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Array, float]:
-    """Frequencies ``(K,)`` of one piece, their widths, power ``(K, n)`` and white noise ``(n,)``, all three times the
-    duration, and the duration [s]."""
+    """Frequencies ``(K,)`` of one piece; their widths, power ``(K, n)`` and white noise ``(n,)``, each multiplied by
+    the duration; and the duration [s]."""
     # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
     frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
     seconds = len(values) * period
     widths, noise = np.full(len(frequency), float(frequency[1]) * seconds), _white_noise(values, period) * seconds
     energy = density * frequency[1] * seconds
-    # A sweep in one direction is its trend, and counts as the slowest motion with that speed.
+    # The trend is a sweep in one direction; count it as the slowest motion with this speed.
     slope = np.polyfit(period * np.arange(len(values)), values, 1)[0]
     energy[1] += (slope / (2 * np.pi * frequency[1])) ** 2 * seconds
     return frequency, widths, energy, noise, seconds
 
 
 def _white_noise(values: Array, period: float) -> Array:
-    """Density ``(n,)`` of white noise: the median of the upper half of the band, which contains nothing else.
+    """Density ``(n,)`` of white noise: the median of the upper half of the band, which contains only noise.
 
-    Single frequencies of noise have an exponential distribution, whose median is ln 2 of its mean.
+    The power of noise at one frequency has an exponential distribution; its median is ln 2 times its mean.
     """
     frequency, density = scipy.signal.periodogram(values, 1.0 / period, LITTLE_LEAKAGE, detrend="linear", axis=0)
     return np.asarray(np.median(density[frequency > 0.5 * frequency[-1]], axis=0) / np.log(2))
 
 
 def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
-    """Spectrum of evenly spaced positions ``(N, n)`` [rad or m] with their periods [s], of all recordings together."""
+    """Common spectrum of all pieces: evenly spaced positions ``(N, n)`` [rad or m] and their period [s]."""
     long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES]
     long = long or [max(pieces, key=lambda piece: len(piece[0]))]
     frequencies, widths, energies, noise, durations = zip(*(_periodogram(*piece) for piece in long), strict=True)
@@ -109,10 +109,10 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
 
 
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
-    """Pieces without the few seconds in which a moving joint accelerates far more than it usually does.
+    """Cut out the few seconds in which a moving joint accelerates far more than usual.
 
-    A controller that was held up and leaps after its trajectory moves so fast that tenths of a second of it outweigh
-    the spectrum of a minute; the bandwidth is that of the motion. Frequent leaps are the motion itself. Pieces are
+    A delayed controller catches up with its trajectory in a leap. Tenths of a second of it dominate the spectrum of a
+    minute, but the bandwidth must describe the usual motion. Frequent leaps belong to the motion and stay. Pieces are
     positions ``(N, n)`` [rad or m] and their period [s].
     """
     windows = [
@@ -160,17 +160,17 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
         return 0.0, 0.0, 0.0, floor, 0.0, float(frequency[-1]), float(frequency[-1])
     loud = density[bins] > _SIGNAL_TO_NOISE * floor
     motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * loud)
-    # Noise that is not white has a floor of its own beyond the motion.
+    # Noise that is not white has its own floor beyond the motion.
     tail_bins = np.unique(bins[frequency > _PRODUCT_BAND_RATIO * motion])
     floor = max(floor, _first_plateau(density[tail_bins]))
     above = density[bins] > _SIGNAL_TO_NOISE * floor
     signal = np.where(above, np.maximum(energy - floor * width, 0.0), 0.0)
-    # From the motion on, the first time that the density falls to the noise.
+    # First frequency above the motion at which the density falls to the noise.
     beyond = np.flatnonzero(~above & (frequency > motion))
     crossing = frequency[beyond[0]] if len(beyond) else frequency[-1]
     inside = frequency <= crossing
     acceleration = float(np.sum(signal[inside] * (2 * np.pi * frequency[inside]) ** 4)) / seconds
-    amplitude, power = float(np.sqrt(signal[inside].sum() / seconds)), energy * frequency**4  # of the acceleration
+    amplitude, power = float(np.sqrt(signal[inside].sum() / seconds)), energy * frequency**4  # power of acceleration
     beyond_motion = np.cumsum(np.where(frequency > 2 * motion, power, 0.0))
     end = frequency[np.searchsorted(beyond_motion, _MOTION_POWER_SHARE * beyond_motion[-1])]
     tail = np.cumsum(np.where(frequency > _PRODUCT_BAND_RATIO * motion, power, 0.0))
@@ -182,7 +182,7 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
 def _motion_end(frequency: Array, signal: Array) -> float:
     """Frequency below which the motion's share of the velocity power lies.
 
-    If the last few per cent lie far above the rest, they are coloured noise, such as that of stamps.
+    If the last few per cent lie far above the rest, they are coloured noise, for example of stamps.
     """
     velocity = np.cumsum(signal * frequency**2)
     most, end = frequency[np.searchsorted(velocity, np.array([_CORE_POWER_SHARE, _MOTION_POWER_SHARE]) * velocity[-1])]
@@ -190,9 +190,9 @@ def _motion_end(frequency: Array, signal: Array) -> float:
 
 
 def _first_plateau(density: Array) -> float:
-    """Density at which it first hardly falls over two octaves, of bins beyond the motion; 0 if it never does.
+    """Density of the first two octaves of bins beyond the motion over which it hardly falls; 0 if it always falls.
 
-    Noise that was low-passed is white up to some frequency and absent beyond; below a cutoff it has that plateau.
+    Low-passed noise is white up to some frequency and absent beyond; up to this frequency its density is a plateau.
     """
     count = 2 * _BINS_PER_OCTAVE + 1
     octaves = np.arange(count) / _BINS_PER_OCTAVE
@@ -204,24 +204,24 @@ def _first_plateau(density: Array) -> float:
 
 
 def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff [Hz] that passes the excited motion and little of the noise; a tenth of the sample rate if no joint moves.
+    """Cutoff [Hz] that passes the excited motion and little of the noise; a tenth of the sample rate without motion.
 
     - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
-      density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``;
-      its root stays below 1 % of the acceleration of the middle one of the joints that move far, and below 6 % of
-      every other, on which all torques depend.
-    - At most 74 times the frequency ``f`` of the motion. Of everything modelled, reversals of friction have the widest
-      band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where its equations are left out,
-      in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is half of that then.
-    - At most the band of a recording that was low-passed before, and for the middle joint the band in which the
+      density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``.
+      Among the joints that move far, its root stays below 1 % of the acceleration of the median joint, and below 6 %
+      for every other joint, because all torques depend on every joint.
+    - At most 74 times the frequency ``f`` of the motion. Friction reversals have the widest band of all modelled
+      effects. A drive that swings with ``f`` passes the speeds below 3 % of its maximum, which are not fitted, in
+      ``2 * 0.03 / (2 pi f)``. At this cutoff the rise time of the low-pass, 0.35 over its cutoff, is half of this time.
+    - At most the band of a recording that was low-passed before. For the median joint, at most the band in which the
       acceleration beyond the motion has a twentieth of the power: noise low-passed by a driver is not white.
     - At least five times the frequency of the motion, for products of velocities and gravity; at most 0.4 times the
       sample rate; at least 1 Hz (or a tenth of the rate if that is less).
 
-    The frequency is the highest of joints that move far, without those that move like no other: the torque of one that
-    is held and trembles is linear in its motion, and the filter takes both out alike. A free base is measured with far
-    more noise than joints: if ``base``, the spectrum of its measurement, falls to the noise sooner, the cutoff follows
-    it down to three times the motion.
+    The frequency of the motion is the highest among the joints that move far, without unusually fast joints. The torque
+    of a held, trembling joint is linear in its motion, and the filter removes both alike. A free base is measured with
+    far more noise than joints: if ``base``, the spectrum of its measurement, falls to the noise at a lower frequency,
+    the cutoff follows down to three times the motion.
     """
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():
@@ -244,7 +244,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
 
 
 def _fastest(motion_hz: Array) -> float:
-    """Highest frequency [Hz] of joints' motions, without those that snap or tremble unlike the others."""
+    """Highest frequency [Hz] of the joints' motions, without joints that snap or tremble."""
     usual = float(np.quantile(motion_hz, 0.5, method="lower"))
     return float(motion_hz[motion_hz <= _MAX_FASTER_RATIO * usual].max())
 
@@ -252,8 +252,8 @@ def _fastest(motion_hz: Array) -> float:
 def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
     """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
 
-    Positions that keep their values go up in stairs, whose steps would look like motion of a high frequency: their
-    spectrum is that of samples as far apart as new values are.
+    Positions that keep their values form stairs, and the steps would look like fast motion. So only one sample per new
+    value enters the spectrum.
     """
     joints, bases = [], []
     for recorded in recordings:
@@ -264,20 +264,20 @@ def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tup
             if base is not None:
                 bases.append((piece.channels[base], piece.period))
     whole, calm = spectrum(*joints), without_rare_leaps(joints)
-    if len(calm) > len(joints):  # leaps that raise the bandwidth are left out
+    if len(calm) > len(joints):  # leave out leaps that raise the bandwidth
         whole = min(whole, spectrum(*calm), key=automatic_cutoff)
     whole = whole._replace(slowest_hz=min(recorded.slowest_hz for recorded in recordings))
     return whole, spectrum(*bases) if bases else None
 
 
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff of the low-pass [Hz]: the configured one, or if ``wanted_hz`` is 0, see :func:`automatic_cutoff`.
+    """Cutoff of the low-pass [Hz]: ``wanted_hz``, or :func:`automatic_cutoff` if it is 0.
 
-    Raises RecordingError: the wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
+    Raises RecordingError: the wanted cutoff is not below half the sample rate; ``name`` is the recording's name.
     """
     if wanted_hz == 0.0:
         if not joints.motion_hz.any():
-            _log.warning("%s: no joint moves; filtering at a tenth of the sample rate", name)
+            _log.warning("%s: all joints rest; filtering at a tenth of the sample rate", name)
         return automatic_cutoff(joints, base)
     if wanted_hz >= 0.5 * joints.rate_hz:
         raise RecordingError(

@@ -1,4 +1,4 @@
-"""Motion of joints and of a free base, every channel through the same low-pass; where drives slide, and transients."""
+"""Motion of joints and of a free base, with one low-pass for all channels; sliding drives and transients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -20,11 +20,11 @@ from .recorded_channels import BASE_SOURCES
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
 RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may rest
-_NOISE_DEVIATIONS = 3.0  # of the velocity's noise, above which its sign is certain
-_MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction is mostly stiction
-_CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration
-_TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest one of the centre
-_MOVING_ACCELERATION_SHARE = 0.02  # of a joint's largest acceleration; with less in the centre it rests there
+_NOISE_DEVIATIONS = 3.0  # standard deviations of a velocity's noise, above which its sign is certain
+_MAX_SLOW_WEIGHT = 0.5  # weight of slow samples in a filtered sample; with more, friction is mostly stiction
+_CENTRE_SHARES = (0.2, 0.8)  # start and end over the recording's duration
+_TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest acceleration in the centre
+_MOVING_ACCELERATION_SHARE = 0.02  # share of a joint's largest acceleration; with less it rests in the centre
 
 
 class FilteredMotion(NamedTuple):
@@ -36,7 +36,7 @@ class FilteredMotion(NamedTuple):
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity and acceleration in the model's order.
     effort : (N, n), joint torque or force [N m or N].
     effort_measured : bool (N, n), False if the filter mixes in interpolated effort.
-    usable : bool (N,), False at an edge, where the filter settles, and if it mixes in interpolated motion.
+    usable : bool (N,), False at an edge, in which the filter settles, and if it mixes in interpolated motion.
     wrenches : (N, k, 6), force [N] and torque [N m] of the model's ``k`` contacts.
     """
 
@@ -53,13 +53,13 @@ class FilteredMotion(NamedTuple):
         return FilteredMotion._make(values[rows] for values in self)
 
     def by_contact(self, model: RobotModel) -> dict[str, Array]:
-        """Contact to its wrench ``(N, 6)``."""
+        """Wrenches ``(N, 6)`` by contact."""
         return {contact.name: self.wrenches[:, k] for k, contact in enumerate(model.contacts)}
 
 
 def filter_motion(
         name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions) -> FilteredMotion:
-    """Low-pass motion and forces of one piece at a cutoff [Hz], without phase.
+    """Low-pass motion and forces of one piece at a cutoff [Hz], with zero phase.
 
     Raises RecordingError: the robot lacks the frame of the inertial measurement unit, or the base's channels contradict
     each other.
@@ -89,19 +89,19 @@ def filter_motion(
 def _imu_placement(model: RobotModel, frame: str, name: str) -> tuple[Array, Array]:
     """Axes ``(3, 3)`` and origin ``(3,)`` [m] of the inertial measurement unit in the base's frame.
 
-    An empty ``frame`` is that of the base. Raises RecordingError if the robot lacks it, or it is not fixed to the base;
-    ``name`` is that of the recording.
+    An empty ``frame`` means the base frame. Raises RecordingError if the robot lacks the frame, or the frame is not
+    fixed to the base; ``name`` is the recording's name.
     """
     if not frame:
         return np.eye(3), np.zeros(3)
     kinematics = model.pinocchio
     if not kinematics.existFrame(frame):
-        raise RecordingError(f"{name}: prepare.base.imu_frame '{frame}' is no frame of the robot; name one of its URDF")
+        raise RecordingError(f"{name}: prepare.base.imu_frame '{frame}' is not in the URDF; give a frame of the URDF")
     sensor = kinematics.frames[kinematics.getFrameId(frame)]
     if sensor.parentJoint != 1:
         raise RecordingError(
             f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[sensor.parentJoint]}';"
-            " only a sensor that is fixed to the root link measures how the base moves")
+            " only a sensor that is fixed to the root link measures the motion of the base")
     return np.array(sensor.placement.rotation), np.array(sensor.placement.translation)
 
 
@@ -109,8 +109,8 @@ def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: R
         options: BaseMotionOptions) -> tuple[Array, Array, Array]:
     """Configuration ``(N, 7)``, twist and derivative of the twist ``(N, 6)`` of the base in its frame, as in Pinocchio.
 
-    ``smooth`` are filtered channels, ``period`` [s] apart. Raises RecordingError if the measured twist is not that of
-    the measured pose.
+    ``smooth`` are filtered channels, ``period`` [s] apart. Raises RecordingError if the measured twist contradicts the
+    measured pose.
     """
     rotation, lever_arm = _imu_placement(model, options.imu_frame, name)
     position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
@@ -131,7 +131,7 @@ def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: R
         acceleration = base_acceleration(smooth["imu"][:, :3] @ rotation.T, rate, turning, velocity, lever_arm)
         return q, np.hstack([velocity, rate]), acceleration + np.hstack([along, np.zeros_like(along)])
     rate, turning = body_rate(quaternion, first[:, 3:]), body_rate(quaternion, second[:, 3:])
-    # What Pinocchio calls acceleration is the derivative of the components of the twist, not that of a point.
+    # Pinocchio's acceleration is the derivative of the twist's components, not the acceleration of a point.
     acceleration = rotate_back(quaternion, second[:, :3]) - np.cross(rate, velocity)
     return q, np.hstack([velocity, rate]), np.hstack([acceleration, turning])
 
@@ -140,7 +140,7 @@ def base_acceleration(
         specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array) -> Array:
     """Acceleration ``(N, 6)`` of a base (derivative of the twist in its frame) less gravity, from an inertial unit.
 
-    The specific force is moved to the origin of the base by the lever arm, and the turning of the frame is subtracted:
+    The specific force is moved to the origin of the base by the lever arm, and the rotation of the frame is subtracted:
     ``f - alpha x r - w x (w x r) - w x v``. Add gravity in the base frame to get the acceleration itself. All vectors
     ``(N, 3)`` are in the axes of the base: specific force [m/s^2], which points up at rest, rate and its derivative,
     velocity of the origin; the lever arm ``(3,)`` leads to the unit [m].
@@ -171,8 +171,8 @@ def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
 def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout) -> Array:
     """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s].
 
-    They are a share of its fast speed, below which it counts as resting or presliding, and above the noise of the
-    velocities, with standard deviations ``noise_deviation (n,)``.
+    Each is a share of the drive's fast speed (slower drives rest or preslide), but above the noise of the velocities,
+    with standard deviations ``noise_deviation (n,)``.
     """
     noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
     return np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED)
@@ -180,10 +180,10 @@ def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: floa
 
 def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
         low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
-    """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
+    """Flag ``(N, n)`` the samples in which all drives with friction on a joint slide; true if friction is not modelled.
 
-    ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
-    filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
+    ``velocity (N, n)`` of a piece has the rate of the recording; ``low_pass`` is the filter of the torque. A filtered
+    sample is a mixture of samples, and few of them are slow if a drive reverses swiftly.
     """
     drives = layout.drive_ratios
     with_friction = np.ones(len(drives), dtype=bool)
@@ -196,10 +196,10 @@ def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
     """Flag ``(N,)`` the samples between the start-up and the stopping jerk, by filtered accelerations ``(N, n)``.
 
-    A controller that is switched onto a running motion jerks the robot into it; flexible joints and saturated drives
-    then do what no rigid-body model describes. Such an end has accelerations several times above everything in the
-    central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut, and a recording that
-    starts and ends at rest loses nothing.
+    A controller that is switched onto a running motion jerks the robot into it. A rigid-body model does not describe
+    the response of flexible joints and saturated drives to the jerk. An end with accelerations several times above the
+    maximum of the central three fifths is cut up to the innermost of these accelerations. The centre is never cut, and
+    a recording that starts and ends at rest stays complete.
     """
     share = (time - time[0]) / (time[-1] - time[0])
     size = np.abs(acceleration)

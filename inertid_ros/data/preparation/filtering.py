@@ -1,4 +1,4 @@
-"""Stamps with jitter to even ones, in pieces between the gaps; zero-phase low-pass and derivatives."""
+"""Resampling of pieces between gaps to even stamps; zero-phase low-pass and derivatives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 from .recorded_channels import CleanChannels
 
 _log = NoticeLogger(__name__)
-BRIDGED = "bridged"  # key of flags, beside those of channels
+BRIDGED = "bridged"  # key of flags for all channels; other keys are channels
 # Resampling.
 _EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
 _BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged
-_MAX_INSTANTS_PER_SAMPLE = 100.0  # of the grid; with more, stamps are not instants of measurement
-_BRIDGED_DISTANCE_PERIODS = 0.99  # an instant farther from every sample lies where samples were lost
-_BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for so long
-_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
-_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # of the result: at half of that rate the low-pass lets less than 1e-5 pass
+_MAX_INSTANTS_PER_SAMPLE = 100.0  # grid instants per sample; with more, stamps are not instants of measurement
+_BRIDGED_DISTANCE_PERIODS = 0.99  # at an instant farther from every sample, samples were lost
+_BRIDGED_CUTOFF_PERIODS = 0.25  # for this time a filtered signal is nearly straight
+_BRIDGED_MOTION_PERIODS = 0.05  # for this time a motion differs by 1 % from a straight line
+_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # rate of the result over the cutoff; at half of this rate the gain is below 1e-5
 _MIN_PIECE_SAMPLES = 16
-_MIN_PIECE_PERIODS = 4.0  # of the cutoff; a shorter piece is all filter transient
+_MIN_PIECE_PERIODS = 4.0  # periods of the cutoff; a shorter piece is only filter transient
 # Low-pass.
-_EXTENSION_PERIODS = 6.0  # of the cutoff, by which ends are extended
-_CURVATURE_PERIODS, _MIN_CURVATURE_SAMPLES = 2.0, 8  # of the cutoff, from which the curvature at an end is taken
-_FORGOTTEN_SHARE = 1e-11  # of a value, left in what is filtered beyond the memory
-_MAX_INTERPOLATED_WEIGHT = 0.1  # of the filter on interpolated values
+_EXTENSION_PERIODS = 6.0  # periods of the cutoff by which ends are extended
+_CURVATURE_PERIODS, _MIN_CURVATURE_SAMPLES = 2.0, 8  # window for the curvature at an end
+_FORGOTTEN_SHARE = 1e-11  # share of a value that remains in filtered values beyond the memory
+_MAX_INTERPOLATED_WEIGHT = 0.1  # weight of interpolated values in a filtered sample
 
 
 class EvenGrid(NamedTuple):
@@ -51,9 +51,9 @@ class Segment:
     time : (N,), [s].
     period : sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
-    replaced : name to bool (N, n), values from interpolated ones, of some channels, and of all of them (N, 1) over a
-        short gap (:data:`BRIDGED`).
-    first : number of the first sample on the grid of a longer recording that this one continues.
+    replaced : channel to bool (N, n), flags of interpolated values; key :data:`BRIDGED` to bool (N, 1), flags of
+        samples over a short gap of all channels.
+    first : index of the first sample on the grid of the whole recording.
     """
 
     time: Array
@@ -68,10 +68,10 @@ class Segment:
 
 def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, options: PrepareOptions,
         grid: EvenGrid | None = None) -> tuple[list[Segment], list[slice]]:
-    """Even pieces that are more than filter transient, and the rows of each at the sample rate of the result.
+    """Even pieces longer than a filter transient, and the rows of each piece at the sample rate of the result.
 
-    The longest step of the stamps that is bridged is the longest of a quarter of a period of the cutoff [Hz], a
-    twentieth of a period of the fastest motion [Hz], and the configured number of sample periods.
+    Steps of the stamps are bridged up to the largest of a quarter of a period of the cutoff [Hz], a twentieth of a
+    period of the fastest motion [Hz], and the configured number of sample periods.
     """
     straight = _BRIDGED_MOTION_PERIODS / motion_hz if motion_hz > 0 else 0.0
     longest = max(options.max_gap_periods * recorded.period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)
@@ -93,9 +93,9 @@ def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, option
 def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
     """Split at steps longer than ``longest_gap`` [s], and put each piece on an even grid.
 
-    Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
-    them would overshoot), and by a monotone cubic where samples were lost, which stays between the values on both
-    sides of the gap. The first piece of a part continues the ``grid`` of its recording.
+    Bursts of nearly equal stamps are averaged, because a spline through them would overshoot. A cubic spline
+    interpolates within a piece. A monotone cubic bridges lost samples; it stays between the values on both sides of the
+    gap. The first piece of a part continues the ``grid`` of its recording.
 
     Raises RecordingError: most stamps are too close together to be instants of measurement.
     """
@@ -107,7 +107,7 @@ def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None 
     longest = _MAX_INSTANTS_PER_SAMPLE * period
     if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > longest:
         raise RecordingError(
-            f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
+            f"{recorded.name}: most steps of time are about {period:.1g} s, the mean is"
             f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured")
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
     pieces = np.split(np.arange(len(time)), breaks)
@@ -116,7 +116,7 @@ def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None 
 
 
 def _without_long_losses(recorded: CleanChannels, longest: float) -> CleanChannels:
-    """Cut runs of samples of interpolated motion longer than ``longest`` [s], which leaves gaps."""
+    """Cut runs of interpolated motion that are longer than ``longest`` [s]; gaps remain."""
     motion = [flags.any(axis=1) for channel, flags in recorded.replaced.items() if channel != "effort"]
     unknown = np.any(motion, axis=0)
     if not unknown.any():
@@ -176,10 +176,10 @@ def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bo
 
 
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
-    """Butterworth low-pass of even samples ``(N, n)``, run forwards and backwards: no phase, gain 1/2 at the cutoff.
+    """Butterworth low-pass of even samples ``(N, n)``, run forwards and backwards: zero phase, gain 1/2 at the cutoff.
 
-    ``order`` is that of each run. Ends are extended with their value, slope and curvature: after a mere reflection
-    about the end, the acceleration of a motion would jump there to its opposite.
+    ``order`` applies to each run. Ends are extended with their value, slope and curvature: with a plain reflection the
+    acceleration of a motion would jump to the opposite sign at the end.
     """
     sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
     count = min(len(values) - 1, int(np.ceil(_EXTENSION_PERIODS / (cutoff_hz * period))))
@@ -191,7 +191,7 @@ def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> 
 
 
 def memory(cutoff_hz: float, order: int = 4) -> float:
-    """Distance [s] beyond which :func:`low_pass` mixes less than 1e-11 of a value into others.
+    """Distance [s] beyond which :func:`low_pass` mixes less than 1e-11 of a value into other values.
 
     The slowest pole of a Butterworth low-pass decays with ``2 pi f sin(pi / (2 order))``.
     """
@@ -199,7 +199,7 @@ def memory(cutoff_hz: float, order: int = 4) -> float:
 
 
 def _extension(values: Array, count: int, window: int) -> Array:
-    """Values ``(count, n)`` before the first one, the nearest first: reflected about it, with the curvature there."""
+    """Values ``(count, n)`` before the first value, nearest first: point reflection plus the curvature at the end."""
     steps = np.arange(min(window, len(values)))
     reflected = 2 * values[0] - values[1 : count + 1]
     if len(steps) < _MIN_CURVATURE_SAMPLES:
@@ -215,13 +215,13 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative;
     central differences are 6 % off.
     """
-    knots = np.arange(float(len(values)))  # exactly even, as stamps in seconds are not
+    knots = np.arange(float(len(values)))  # exactly even, unlike stamps in seconds
     spline = scipy.interpolate.make_interp_spline(knots, values, k=5)
     return tuple(spline(knots, order) / period**order for order in orders)
 
 
 def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> NDArray[np.bool_]:
-    """Flag ``(N,)`` the samples away from the ends of a piece, without interpolated values other than of effort."""
+    """Flag ``(N,)`` the samples away from the ends of a piece and without interpolated motion."""
     edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
     usable = np.ones(len(segment), dtype=bool)
     usable[:edge] = usable[len(segment) - edge :] = False
@@ -232,9 +232,9 @@ def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> 
 
 
 def hardly_interpolated(flags: NDArray[np.bool_], period: float, cutoff: float, order: int) -> NDArray[np.bool_]:
-    """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated ones (``flags``).
+    """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated values (``flags``).
 
-    One replaced spike among many samples does no harm; a gap as long as the memory of the filter does.
+    One replaced spike among many samples is harmless; a gap as long as the memory of the filter is not.
     """
     if not flags.any():
         return np.ones(flags.shape, dtype=bool)

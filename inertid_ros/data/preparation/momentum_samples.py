@@ -28,9 +28,9 @@ from .filtering import Segment
 from .recorded_channels import CleanChannels, joint_columns
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
-_STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at rest
-_MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of the noise, and of the base's usual speed: faster is not rest
-_MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion, between integrated twist and pose
+_STILL_SPEED_SHARE = 0.01  # share of an axis's highest speed; a slower axis is at rest
+_MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # noise deviations, share of RMS speed; a faster base moves
+_MAX_DRIFT_SHARE = 0.1  # drift between integrated twist and pose over the range of the base's motion
 _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
 
 
@@ -50,8 +50,8 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
     columns += [recording.joint_names.index(name) for name in wheels]
     if recording.base_twist is None:
         raise RecordingError(
-            f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
-            " momentum")
+            f"{recording.name}: base_twist is missing; record the base's odometry or twist; the equations of"
+            " momentum need it")
     clean = CleanChannels(recording.name, recording.time)
     raw = {"position": recording.position[:, columns]}
     if recording.velocity is not None and options.motion_from != "acceleration":
@@ -70,10 +70,10 @@ def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, m
         options: PrepareOptions, change: bool = False) -> Samples:
     """Samples for :mod:`inertid_ros.regressors.momentum_equations` (momentum as measurement), below a cutoff [Hz].
 
-    The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
-    underestimate every parameter, as noise in the regressor does. A base pose that was not recorded is integrated from
-    the twist ([Naveen2019]_ sec. 7.3). ``joints`` is the spectrum of the joint positions; ``change`` selects equations
-    of the change of momentum, in the world.
+    One zero-phase filter for all rates keeps them in phase and removes noise: noise in the regressor makes least
+    squares underestimate every parameter. A base pose that was not recorded is integrated from the twist
+    ([Naveen2019]_ sec. 7.3). ``joints`` is the spectrum of the joint positions; ``change`` selects equations of the
+    change of momentum, in the world.
 
     Raises RecordingError: the recording is too short, momentum is not conserved, or pose and twist contradict each
     other.
@@ -84,7 +84,7 @@ def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, m
     keys = ("time", "q", "v", "a", "tau", "mask", "usable")
     whole: Any = {key: np.concatenate([getattr(part, key) for part in parts]) for key in keys}
     samples = replace(pieces[0], **whole, findings=tuple(recorded.findings))
-    # Of the change of momentum only its deviation from the mean is an equation.
+    # The equations of the change of momentum use deviations from the mean.
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
 
 
@@ -120,9 +120,9 @@ def _piece(name: str, segment: Segment, model: RobotModel, cutoff: float, option
 def _check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
     """Refuse a recording in which the base moves although joints and wheels stand still.
 
-    Momentum then came from outside, or was not zero at the start; no parameters are needed to see that. ``twist (N,
-    6)`` is that of the base [m/s, rad/s], with standard deviations ``noise (6,)``, ``rates (N, n + w)`` the velocities
-    of joints and wheels.
+    Momentum then came from outside, or was not zero at the start; the check does not need parameters. ``twist (N, 6)``
+    of the base [m/s, rad/s] has standard deviations ``noise (6,)``; ``rates (N, n + w)`` are the velocities of joints
+    and wheels.
     """
     fastest = np.abs(rates).max(axis=0, initial=0.0)
     still = (np.abs(rates) <= _STILL_SPEED_SHARE * fastest).all(axis=1) if len(rates) else np.zeros(0, dtype=bool)
@@ -137,11 +137,11 @@ def _check_conservation(name: str, time: Array, twist: Array, rates: Array, nois
             raise RecordingError(
                 f"{name}: momentum is not conserved, or not zero: the base {verb} at {speed[at]:.3g} {unit} at"
                 f" {time[at] - time[0]:.1f} s while joints and wheels stand still; keep thrusters off and external"
-                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change")
+                " torques away, or, if it drifted from the start, set identify.equations to momentum_change")
 
 
 def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
-    """Refuse a recording whose integrated twist drifts away from its pose ``(N, 7)``, relative to its motion."""
+    """Refuse a recording whose integrated twist drifts far from its pose ``(N, 7)``, relative to its motion."""
     turn, other = (Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
     for extents, drifts, what, unit in (
@@ -152,7 +152,7 @@ def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
             raise RecordingError(
                 f"{name}: pose and twist of the base drift apart by {drift:.3g} {unit} within {time[-1] - time[0]:.0f}"
                 f" s, {100 * drift / max(extent, 1e-12):.0f} % of the {extent:.3g} {unit} that it {what}; calibrate the"
-                " rate sensor's bias, record shorter pieces, or start at zero momentum, where no pose is needed"
+                " rate sensor's bias, record shorter pieces, or start at zero momentum, which does not need a pose"
                 " (identify.equations: momentum)")
 
 
@@ -160,7 +160,7 @@ def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
     """Integrate poses ``(N, 7)`` from body twists ``(N, 6)`` [m/s, rad/s] ([Naveen2019]_ eqs. 44-47).
 
     The twist between samples is the mean of its neighbours: exact to second order in the step, while the forward steps
-    of [Naveen2019]_ are to first. The signs of the quaternions (x y z, qx qy qz qw) do not jump.
+    of [Naveen2019]_ are exact to first order. The signs of the quaternions (x y z, qx qy qz qw) do not jump.
     """
     steps = 0.5 * (twist[1:] + twist[:-1]) * np.diff(time)[:, None]
     return _compose_twists(start, steps)

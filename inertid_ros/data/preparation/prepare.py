@@ -31,7 +31,7 @@ _log = NoticeLogger(__name__)
 
 @dataclass(frozen=True)
 class SharedByParts:
-    """What the parts of a long recording share, so that each is prepared as the whole would be.
+    """Values shared by the parts of a long recording, so that each part is prepared like the whole recording.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class SharedByParts:
 
 @dataclass(frozen=True)
 class Preparation:
-    """A recording on its way to samples; everything independent of the cutoff is computed once.
+    """Preparation of one recording; results that do not depend on the cutoff are computed once.
 
     Attributes
     ----------
@@ -67,14 +67,14 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording without jitter of its stamps and repeated states."""
+        """The recording without stamp jitter and repeated states."""
         return as_measured(self.recording)
 
     @property
     def channels(self) -> CleanChannels:
-        """Clean channels; raises RecordingError if one that these equations need cannot be used.
+        """Clean channels; raises RecordingError if a channel that these equations need cannot be used.
 
-        Those of a part of a long recording are cleaned at every use, to leave the memory to raw ones.
+        Channels of a part of a long recording are cleaned at every use, to save memory for raw channels.
         """
         return self._stored_channels if self.shared is None else self._clean_channels()
 
@@ -89,7 +89,7 @@ class Preparation:
 
     @property
     def base_channel(self) -> str | None:
-        """Channel of a free base that shows its noise."""
+        """Channel of a free base from which its noise is estimated."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
         return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0] if of_force and self.model.free else None
 
@@ -99,7 +99,7 @@ class Preparation:
         return self.shared.spectra if self.shared else spectra([self.channels], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """Prepare samples below a cutoff [Hz]; 0 takes the configured one, or one that suits this recording.
+        """Prepare samples below a cutoff [Hz]; 0 means the configured cutoff, or an automatic cutoff.
 
         Raises RecordingError: the recording lacks channels that these equations need, or cannot be used.
         """
@@ -118,7 +118,7 @@ class Preparation:
         """Samples for equations of joint torques and of the wrench on the base.
 
         All channels pass the same zero-phase filter, so that they stay in phase and equally delayed. External wrenches
-        enter by their contacts; if one is faulty, the channels on which it acts are masked.
+        enter by their contacts; if a wrench is faulty, the channels on which it acts are masked.
         """
         recorded, model, options, shared = self.channels, self.model, self.options, self.shared
         # Even samples in pieces, all channels through one filter.
@@ -127,9 +127,9 @@ class Preparation:
         pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
         kept = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
         motion = FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
-        # Where the friction of every drive has a direction.
+        # Samples in which the friction of every drive has a direction.
         of_joints = slice(model.velocities - model.joints, None)
-        noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
+        noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # velocity noise below the cutoff
         speeds = [piece.v[:, of_joints] for piece in pieces]
         fast = shared.fast_speeds if shared else filtered_motion.fast_speeds(speeds, model.layout)
         sliding = filtered_motion.sliding_speeds(fast, noise, options.low_speed_fraction, model.layout)
@@ -139,8 +139,8 @@ class Preparation:
         undecimated = UndecimatedVelocity(tuple(speeds), low_passed, kept_rows)
         slides = np.concatenate([filtered_motion.slides(model.layout, sliding, v, low_passed) for v in speeds])
         slides = slides[kept_rows] & (joints.motion_hz > 0)
-        # Which samples, and which channels of them, are measured and usable.
-        margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
+        # Samples, and channels of samples, that are measured and usable.
+        margin = 1.0 / cutoff  # the filter mixes a fault into neighbours up to this distance
         faulty = {
             key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
             for key, flags in recorded.faulty.items()
@@ -149,7 +149,7 @@ class Preparation:
         if options.trim_transients:
             usable &= _steady(recorded.name, motion.time, motion.a[:, of_joints])
         if not model.free:
-            usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
+            usable &= slides.any(axis=1)  # the equations do not describe stiction of a robot at rest
         measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
         tau = external_force(model, motion.q, motion.by_contact(model))
         tau[:, of_joints] += motion.effort
@@ -179,7 +179,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
         equation_type: str = "force") -> Samples:
     """Prepare samples of a robot from a recording: evenly spaced, filtered, in the order of the model.
 
-    The arguments are those of :class:`Preparation`; raises RecordingError as :meth:`Preparation.samples`.
+    For the arguments see :class:`Preparation`; raises RecordingError like :meth:`Preparation.samples`.
     """
     return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
 
@@ -193,13 +193,13 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
 
 
 def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
-    """Compute from some parts what all parts of one long recording of forces share.
+    """Compute from some parts the values that all parts of one long recording of forces share.
 
     Raises RecordingError: a part cannot be used.
 
     Parameters
     ----------
-    parts : parts at even distances over the recording, starting with its first one.
+    parts : parts at even distances over the recording, starting with its first part.
     cutoff_hz : cutoff for all parts [Hz].
     period, samples : sample period [s] and number of samples of the whole recording.
     """
@@ -222,8 +222,8 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
 
     Parameters
     ----------
-    preparations : those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
-    others : recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
+    preparations : recordings to be fitted, of one robot and with equal options; a configured cutoff has precedence.
+    others : recordings that will be filtered alike, such as held-out recordings; only their sample rates matter.
     """
     first = preparations[0]
     if first.options.cutoff_hz:
@@ -235,7 +235,7 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
 
 
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
-    """Values ``(..., nv)`` from ``(..., n)``; a free base slides freely, and its noise is unknown."""
+    """Values ``(..., nv)`` of channels from ``(..., n)`` of joints; a free base slides freely, its noise is unknown."""
     base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
@@ -272,7 +272,7 @@ def _saturated(recorded: CleanChannels, joints: Sequence[str], instants: Array, 
 
 
 def _steady(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
-    """Samples ``(N,)`` without start-up and stop, with a notice if that leaves some out."""
+    """Flag the samples ``(N,)`` between start-up and stop, and log a warning if samples are left out."""
     steady = filtered_motion.without_transients(time, acceleration)
     if not steady.all():
         used = time[steady] - time[0]

@@ -1,4 +1,4 @@
-"""Channels of a recording that equations need, in the order of the model, without values that no sensor measured."""
+"""Clean channels of a recording for equations, in the order of the model; faulty values are replaced or flagged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,14 +28,14 @@ _log = NoticeLogger(__name__)
 BASE_POSE = "base_pose"
 BASE_SOURCES = {
     "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration")}
-"""Source of the motion of a free base to the channels that it needs besides the pose, the noisiest first."""
-_MOTION = ("position", "velocity", "acceleration")  # each needs those before it
-_CARE_SHARE = 0.02  # of a channel's samples replaced
-_CARE_GAP_SHARE = 0.1  # of the time of a recording in gaps
-_MIN_NOTED_SPIKES = 5  # fewer may be the first sample of a transient, and change nothing
-_MAX_EXCEPTION_SHARE = 0.1  # of flagged samples; with more, the channel itself is like that, and nothing is replaced
-_MIN_QUANTA = 20  # in the range of a channel; with fewer, rounding exceeds one per cent of its standard deviation
-_MIN_PRESENT_SHARE = 0.5  # of the samples of a usable channel
+"""Channels that each source of a free base's motion needs in addition to the pose, the noisiest first."""
+_MOTION = ("position", "velocity", "acceleration")  # each channel needs the channels before it
+_CARE_SHARE = 0.02  # replaced share of a channel's samples
+_CARE_GAP_SHARE = 0.1  # share of a recording's time in gaps
+_MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are harmless
+_MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more they are typical of the channel, and stay
+_MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 1 % of its standard deviation
+_MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}
 
 
@@ -46,13 +46,13 @@ class CleanChannels:
     Attributes
     ----------
     time : (N,), increasing stamps [s].
-    noise : noise of the channels of joints; taken if given, else estimated.
-    channels : name to (N, n), finite values; replaced ones are interpolated linearly between their neighbours.
+    noise : noise of the channels of joints; used if given, else estimated.
+    channels : name to (N, n), finite values; replaced values are interpolated linearly between their neighbours.
     replaced : name to bool (N, n), replaced values.
     faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
-    held : number of samples for which positions in motion keep their values, of the middle joint; 1 if all are new.
-    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others.
+    held : number of samples for which the median joint in motion keeps its position; 1 if every sample is new.
+    slowest_hz : rate of new positions of a joint that keeps its values for longer than the other joints.
     """
 
     name: str
@@ -79,7 +79,7 @@ class CleanChannels:
         return replace(self, time=self.time[rows], **by_row)
 
     def without_ends(self, skip_start: float, skip_end: float) -> "CleanChannels":
-        """Cut the ends by so many seconds; raises RecordingError if fewer than four samples are left."""
+        """Cut these seconds off the ends; raises RecordingError if fewer than four samples are left."""
         time = self.time
         keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
         if keep.sum() < 4:
@@ -92,14 +92,14 @@ class CleanChannels:
             passive: bool = False) -> None:
         """Clean channels of joints.
 
-        Raises RecordingError: a channel of the motion has hardly a value for some joint.
+        Raises RecordingError: a motion channel has too few values for a joint.
 
         Parameters
         ----------
-        raw : channel to values ``(N, n)``, ``position`` first, ``effort`` and others, as recorded, not always finite.
+        raw : channel to recorded values ``(N, n)``: ``position``, then ``effort`` and others; not always finite.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
-        passive : whether joints may be without a drive, whose effort is always zero.
+        passive : whether joints may lack a drive; their effort is then always zero.
         """
         every = np.ones(len(joints), dtype=bool)
         self.without_effort = ~every
@@ -113,7 +113,7 @@ class CleanChannels:
             values = np.where(used, filled(self.time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
-            values = np.asfortranarray(values)  # what follows works column by column
+            values = np.asfortranarray(values)  # the next steps work column by column
             steps = channel_faults.resolution(values)
             if channel not in self.noise:
                 self.noise[channel] = ChannelNoise.from_values(values, steps)
@@ -135,7 +135,7 @@ class CleanChannels:
                 self._add("coarse_channel", evidence, names)
 
     def add_finite(self, channel: str, values: Array) -> NDArray[np.bool_]:
-        """Take a channel ``(N, k)`` of which only non-finite values are replaced, and flag these samples ``(N,)``.
+        """Add a channel ``(N, k)``, replace only its non-finite values, and flag the samples ``(N,)`` with them.
 
         Raises RecordingError: most samples are not finite.
         """
@@ -150,7 +150,7 @@ class CleanChannels:
         return np.asarray(rows)
 
     def add_wrench(self, contact: str, wrench: Array) -> None:
-        """Take a wrench ``(N, 6)``; where it is saturated or stuck is flagged, and logged, but not replaced."""
+        """Add a wrench ``(N, 6)``; saturated and stuck samples are flagged and logged, but not replaced."""
         lost = self.add_finite(WRENCH_PREFIX + contact, wrench)
         repeated = channel_faults.stuck(self.time, self.channels[WRENCH_PREFIX + contact])
         clipped = channel_faults.saturated(self.channels[WRENCH_PREFIX + contact]).any(axis=1) & ~repeated
@@ -162,13 +162,13 @@ class CleanChannels:
         self.faulty[contact] = clipped | repeated | lost
 
     def note_gaps(self, joins: Sequence[float] = ()) -> None:
-        """Add a finding if the stamps show lost samples, besides those between joined logs."""
+        """Add a finding on gaps in the stamps, except gaps between joined logs."""
         steps = np.diff(self.time)[~np.isin(self.time[1:], joins)]
         usual = float(np.median(steps))
         gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
         if len(gaps):
             share = float(gaps.sum() - len(gaps) * usual) / float(self.time[-1] - self.time[0])
-            evidence = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
+            evidence = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of the time"
             self._add("gaps", evidence, care=share > _CARE_GAP_SHARE)
 
     def note_missing_efforts(self, joints: Sequence[str]) -> None:
@@ -192,9 +192,9 @@ class CleanChannels:
         return np.where(revolute, turned, values)
 
     def _note_held(self, joints: Sequence[str]) -> None:
-        """Note for how many samples positions keep their values; lines between the new ones where a joint does alone.
+        """Note the number of samples for which positions keep their values; interpolate a joint that alone does so.
 
-        The stairs of one joint lag behind the others, and have steps that no low-pass for the others takes out.
+        The stairs of one joint lag behind the other joints, and a low-pass for the others does not remove the steps.
         """
         position = self.channels["position"]
         held = channel_faults.samples_held(position)
@@ -228,9 +228,9 @@ class CleanChannels:
 
 def force_channels(recording: Recording, model: RobotModel, options: PrepareOptions,
         noise: Mapping[str, ChannelNoise]) -> CleanChannels:
-    """Clean the channels that equations of force need; noise of some channels may be known.
+    """Clean the channels that equations of force need; ``noise`` holds channels with known noise.
 
-    Raises RecordingError: a joint of the model or a chosen channel is missing or has hardly a value.
+    Raises RecordingError: a joint of the model or a chosen channel is missing or has too few values.
     """
     columns = joint_columns(recording, model)
     raw = {}
@@ -261,13 +261,13 @@ def force_channels(recording: Recording, model: RobotModel, options: PrepareOpti
 def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
     """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
 
-    The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
+    The quaternions of the pose ``(N, 7)`` have unit length, and their signs do not jump.
 
-    Raises RecordingError: the pose or the chosen channel was not recorded, or the pose has no unit quaternions.
+    Raises RecordingError: the pose or the chosen channel was not recorded, or the pose lacks unit quaternions.
     """
     if recording.base_pose is None:
         raise RecordingError(
-            f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
+            f"{recording.name}: base_pose was not recorded, but a free base needs it; set its topic in"
             " topics.odometry or topics.pose")
     orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
     channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
@@ -307,15 +307,15 @@ def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
 
 
 def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Spikes ``(N, n)`` of a channel, none of a column with many of them."""
+    """Flag spikes ``(N, n)`` of a channel, except in columns with many spikes."""
     flags = channel_faults.spikes(values, noise, time if channel == "position" else None)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
 
 
 def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
-    """Joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero while they move; none if all are zero.
+    """Flag joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero in motion (unless for all joints).
 
-    If joints may be passive, one whose effort is always zero counts as passive.
+    If joints may be passive, a joint whose effort is always zero counts as passive.
     """
     missing = np.mean(~np.isfinite(effort), axis=0) > 1 - _MIN_PRESENT_SHARE
     speed = np.abs(np.gradient(np.nan_to_num(position), axis=0))

@@ -1,4 +1,4 @@
-"""Measured external wrenches by contact, and checks of them by the robot's weight and motion."""
+"""Measured external wrenches by contact, and their checks against the robot's weight and motion."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -16,9 +16,9 @@ from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
 _WRENCH_CHECK_SAMPLES = 400
-_MAX_PULL_SHARE = 0.2  # of the load with which a plate may seem to pull the robot down
-_EXCHANGED_ERROR_RATIO = 0.5  # error with exchanged plates over that as recorded
-_MIN_ERROR_WEIGHTS = 0.01  # error over the weight; smaller ones prove nothing
+_MAX_PULL_SHARE = 0.2  # share of the load by which a plate may seem to pull the robot down
+_EXCHANGED_ERROR_RATIO = 0.5  # error with exchanged plates over the error as recorded
+_MIN_ERROR_WEIGHTS = 0.01  # error over the weight; smaller errors are not evidence
 
 
 def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOptions) -> dict[str, Array]:
@@ -26,38 +26,38 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
     Components that a partial plate does not measure are zero.
 
-    Raises RecordingError: a contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in
-    the options was not recorded, or a free base has no contact at all.
-    Raises ModelError: a contact of a fixed base that no joint moves, whose wrench would enter no equation.
+    Raises RecordingError: a contact of the robot was not recorded, a recorded wrench does not belong to a contact, a
+    name in the options was not recorded, or a free base lacks contacts.
+    Raises ModelError: the base is fixed and joints do not move a contact, so that equations do not contain its wrench.
     """
     contacts = [contact.name for contact in model.contacts]
     there = ", ".join(recording.wrenches) or "none"
     for name in contacts:
         if name not in recording.wrenches:
             raise RecordingError(
-                f"{recording.name}: wrench/{name} was not recorded (there is {there}); without it no force on the robot"
-                " is known: record it, or correct robot.contacts and robot.plates")
+                f"{recording.name}: wrench/{name} was not recorded (there is {there}), but the equations need it;"
+                " record it, or correct robot.contacts and robot.plates")
     for key in ("reversed", "ignored"):
         for name in getattr(options, key):
             if name not in recording.wrenches:
                 raise RecordingError(
-                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}")
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but the recording holds {there}")
     left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
     if left:
         raise RecordingError(
-            f"{recording.name}: wrench/{left[0]} was recorded, but no contact or plate of the robot is named so;"
-            " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot; of a"
-            " sensor that carries a tool, inertid force-sensor tells the tool")
+            f"{recording.name}: wrench/{left[0]} was recorded, but the robot has no contact or plate of this name;"
+            " add it to robot.contacts or robot.plates, or to prepare.wrenches.ignored if it is not on the robot; for a"
+            " sensor that carries a tool, use inertid force-sensor to identify the tool")
     if not model.free:
         _check_moving(model)
     elif not contacts and np.any(model.options.gravity):
         raise RecordingError(
-            f"{recording.name}: the base is free, but what holds the robot up is not known; measure it and name it"
-            " in robot.contacts or robot.plates")
+            f"{recording.name}: the base is free, but the force that supports the robot is unknown; measure it and"
+            " add it to robot.contacts or robot.plates")
     out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
     for contact in model.contacts:
         if contact.plate is not None and contact.plate.partial:
-            out[contact.name][:, UNMEASURED] = 0.0  # what was recorded there is not a measurement
+            out[contact.name][:, UNMEASURED] = 0.0  # these components are not measured
     return out
 
 
@@ -67,9 +67,9 @@ def _check_moving(model: RobotModel) -> None:
         if frame.parentJoint == 0:
             key = f"robot.{'contacts' if contact.plate is None else 'plates'}.{contact.name}"
             raise ModelError(
-                f"{key}: no joint moves its frame '{contact.frame}' while robot.base is fixed, so that nothing is"
-                f" identified from its wrench; set robot.base to free and record the pose of the base, or leave {key}"
-                " out")
+                f"{key}: its frame '{contact.frame}' does not move while robot.base is fixed, so its wrench"
+                " does not help to identify parameters; set robot.base to free and record the pose of the base,"
+                f" or remove {key}")
 
 
 def check_wrenches(
@@ -98,27 +98,27 @@ def check_wrenches(
         plate = pulling[0]
         raise RecordingError(
             f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
-            " mass comes out negative), which no ground does; its sign or frame is wrong: list it in"
+            " mass comes out negative), but the ground cannot pull; its sign or frame is wrong: list it in"
             " prepare.wrenches.reversed, or turn it in robot.plates")
     if mass <= 0:
         raise RecordingError(
-            f"{name}: by its wrenches the robot weighs {mass:.1f} kg, a negative mass; they are measured on the ground"
+            f"{name}: its wrenches give the robot a negative mass, {mass:.1f} kg; they are measured on the ground"
             f" instead of the robot, or their frame points the wrong way: set prepare.wrenches.reversed to"
             f" {', '.join(wrenches)}, or turn the plates in robot.plates")
     _check_exchange(name, model, (q, v, a), wrenches)
 
 
 def _pulls(lift: Array) -> bool:
-    """Whether the ground cannot give a force against gravity ``(N,)``."""
+    """Whether a force against gravity ``(N,)`` pulls the robot down, which the ground cannot do."""
     size = float(np.abs(lift).mean())
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 
 
 def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array],
         options: WrenchOptions) -> dict[str, NDArray[np.bool_]]:
-    """Flag by contact where the centre of pressure of a loaded foot moves over its plate: it slips, or the pose drifts.
+    """Flag by contact the samples in which a loaded foot moves at its centre of pressure: it slips, or the pose drifts.
 
-    A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip. ``wrenches``
+    A rolling foot also moves, but not at this point. Sensors in the robot's own frames cannot detect slip. ``wrenches``
     hold force and torque on the robot ``(N, 6)`` by contact.
     """
     out = {}
@@ -135,9 +135,9 @@ def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Ar
 
 
 def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
-    """Flag where a plate or sensor carries load, by thresholds with hysteresis.
+    """Flag the samples in which a plate or sensor carries load, by thresholds with hysteresis.
 
-    True from when the load ``(N,)`` [N] exceeds ``on`` until it falls below ``off`` [N]; a start in between is false.
+    True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; a start between both is false.
     """
     decided = np.where(load > on, 1, np.where(load < off, 0, -1))
     last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))
@@ -155,7 +155,7 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
 def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Array) -> Array:
     """Speed ``(N,)`` along the plate of the foot's point at the centre of pressure [m/s].
 
-    ``frames (N, 4, 4)`` of the foot are in that of the base.
+    ``frames (N, 4, 4)`` of the foot are in the base frame.
     """
     normal, force, torque = plate.rotation[:, 2], wrench[:, :3] @ plate.rotation.T, wrench[:, 3:] @ plate.rotation.T
     pressed = force @ normal
@@ -165,7 +165,7 @@ def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Arra
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 
     def at(rows: slice) -> Array:
-        """Same points of the foot with the foot at its pose in other rows."""
+        """Points of the foot, moved with the foot to its pose in other rows."""
         inside = np.einsum("nij,nj->ni", rotation[rows], arm[1:-1]) + origin[rows]
         return q[rows, :3] + rotate(q[rows, 3:7], inside)
 
@@ -185,7 +185,7 @@ def _check_exchange(
     weight = float(np.sqrt(np.mean(np.sum(predicted[:, :3] ** 2, axis=1))))
 
     def error(assigned: Mapping[str, Array]) -> float:
-        # Errors of the URDF are nearly constant; those of the moments of exchanged plates are not.
+        # Errors of the URDF are nearly constant; moment errors from exchanged plates are not.
         off = (on_ground(model, q, external_force(model, q, assigned))[:, :6] - predicted)[:, measured]
         return float(np.sqrt(np.mean(off.var(axis=0))))
 
@@ -197,6 +197,6 @@ def _check_exchange(
         exchanged = error({**wrenches, one: wrenches[other], other: wrenches[one]})
         if exchanged < _EXCHANGED_ERROR_RATIO * as_given:
             raise RecordingError(
-                f"{name}: plates '{one}' and '{other}' are exchanged: with their readings swapped the URDF explains how"
-                f" the forces on the base vary to {exchanged:.1f}, as recorded only to {as_given:.1f} (N, N m); swap"
-                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong")
+                f"{name}: plates '{one}' and '{other}' are exchanged: the URDF predicts the variation of the base"
+                f" wrench within {exchanged:.1f} if they are swapped, within {as_given:.1f} as recorded (N, N m); swap"
+                " their topics or poses, or set prepare.wrenches.check to false if the URDF is wrong")

@@ -1,4 +1,4 @@
-"""Does this recording belong to this robot? Checks of raw channels against its URDF, and what is refused."""
+"""Checks of raw channels against the robot's URDF: positions, limits, locked joints, signs of efforts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,24 +19,24 @@ from .stamp_checks import check_repairs, check_stamps, velocity_ratio
 
 _DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
 # Positions against the URDF's limits.
-_LIMIT_SLACK = 0.05  # of the range between the limits; URDFs state them with margins on either side
-_MAX_ANGLE = 4 * np.pi  # rad; cables and hoses stop revolute joints long before
+_LIMIT_SLACK = 0.05  # share of the range between the limits; URDFs state them with margins on either side
+_MAX_ANGLE = 4 * np.pi  # rad; cables and hoses stop revolute joints at far smaller angles
 _MIN_EXCESS = np.radians(20)  # beyond a limit; a smaller excess rather means a wrong limit
-_CARE_EXCESS = 0.25  # of the range; many URDFs state limits that their robot does not have
+_CARE_EXCESS = 0.25  # share of the range; many URDFs state limits that their robot does not have
 # Locked joints that move.
 _LOCKED_TOLERANCE = 1e-3  # rad or m; less is noise
-_CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # change of a joint's torque; URDFs err by more
-_TORQUE_SAMPLES = 200  # some for each period of a motion
-# Efforts whose sign is read as a bit of the number.
-_MIN_GAP_SHARE = 0.05  # of a joint's range of efforts, without any value
-_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # of the values, and of their range, to either side of the gap
+_CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # relative change of a joint's torque; URDFs err by more
+_TORQUE_SAMPLES = 200  # several in each period of a motion
+# Efforts whose sign bit is read as part of the number.
+_MIN_GAP_SHARE = 0.05  # width of an empty gap over a joint's range of efforts
+_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # shares of the values, and of their range, on either side of the gap
 # Speeds.
 _SPEED_WINDOW_S = 0.05
 _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on raw channels against the robot as given: stamps, units of positions, limits, locked joints."""
+    """Findings on raw channels of the robot as given: stamps, units of positions, limits, locked joints."""
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
@@ -46,12 +46,12 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
 
 
 def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
-    """Joints ``(n,)`` that turn, whose position is an angle."""
+    """Flag the revolute joints ``(n,)``, whose position is an angle."""
     return np.array([not joint.prismatic for joint in model.tree if not joint.free])
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise the first finding that must be refused as a RecordingError."""
+    """Raise the first finding of severity REFUSE as a RecordingError."""
     for finding in findings:
         if finding.severity is Severity.REFUSE:
             raise RecordingError(str(finding))
@@ -60,8 +60,8 @@ def refuse(findings: Iterable[Finding]) -> None:
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on positions against the URDF's limits.
 
-    ``position_unit`` if joints leave their limits and would not in degrees or millimetres, ``position_offset`` if a
-    quarter or half a turn of the zero brings a joint back, ``joint_exchange`` and ``beyond_limits``.
+    ``position_unit`` if joints leave their limits in SI units but not in degrees or millimetres, ``position_offset`` if
+    a quarter or half turn of the zero brings a joint back, ``joint_exchange`` and ``beyond_limits``.
     """
     ranges = _ranges(recording, model)
     findings: list[Finding] = []
@@ -73,9 +73,9 @@ def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, .
 
 
 def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings ``limits_unit`` and ``beyond_velocity`` on limits in another unit, or exceeded in speed.
+    """Findings ``limits_unit`` on limits in another unit, and ``beyond_velocity`` on speeds above the limit.
 
-    Identification does not depend on either: they are notices.
+    Both are notices, because identification does not depend on limits.
     """
     findings, doubtful = [], set[str]()
     for limit in model.doubtful_limits:
@@ -103,9 +103,9 @@ def _fastest(recording: Recording) -> Array:
 
 
 def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on joints that are locked, by options or because others mimic them, and move or rest elsewhere.
+    """Findings on joints that are locked (by options, or because joints mimic them) but move or rest elsewhere.
 
-    The change of torque in the URDF's own inertias decides the severity. Locked joints that were not recorded are not
+    The change of torque with the URDF's inertias decides the severity. Locked joints that were not recorded are not
     checked.
     """
     findings = []
@@ -130,9 +130,9 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
 
 
 def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Finding ``effort_magnitude`` on efforts of a bus whose sign is a bit that is read as a part of the number.
+    """Finding ``effort_magnitude`` if the sign bit of a bus's efforts is read as part of the number.
 
-    None is negative, and some have a gap: magnitudes up to the bit, which none reaches, and negative ones from it on.
+    The numbers are then positive, with a gap: positive efforts end below the bit, negative efforts start at the bit.
     """
     bits = dict[str, float]()
     if (recording.effort < 0).any():
@@ -149,14 +149,14 @@ def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, .
         below = few + int(np.argmax(steps))
         span, low, bit = values[-1] - values[0], values[below], values[below + 1]
         apart = steps.max() > _MIN_GAP_SHARE * span and min(low - values[0], values[-1] - bit) > _MIN_SIDE_SPREAD * span
-        # A torque that changes its sign is small at times, and no magnitude reaches the bit.
+        # A torque that changes its sign is small at times, and all magnitudes are below the bit.
         if apart and values[few] < 0.5 * low and values[-1] < 2 * bit:
             bits[joint] = float(bit)
     if not bits:
         return ()
     joint, bit = next(iter(bits.items()))
-    evidence = f"no effort is negative, and those of {', '.join(bits)} have a gap, of {joint} before {bit:.4g}, from"
-    evidence += " where on they look like negative ones whose sign is a bit of the number"
+    evidence = f"efforts are never negative, but efforts of {', '.join(bits)} have a gap, for {joint} before {bit:.4g};"
+    evidence += " larger values look like negative efforts whose sign bit is read as part of the number"
     return (Finding.with_remedy("effort_magnitude", Severity.REFUSE, evidence, *bits),)
 
 
@@ -174,11 +174,11 @@ class _Range:
 
     @property
     def unit(self) -> float:
-        """Factor from the SI unit to the one that is often recorded instead."""
+        """Factor from the SI unit to the unit that is often recorded instead."""
         return _MILLIMETRES if self.slides else _DEGREES
 
     def outside(self, factor: float = 1.0, shift: float = 0.0) -> float:
-        """Distance beyond the limits and their slack, of positions divided by ``factor`` and shifted back."""
+        """Distance beyond the limits and their slack, after division by ``factor`` and subtraction of ``shift``."""
         width = self.upper - self.lower
         if not (np.isfinite(width) and width > 0):
             return 0.0
@@ -190,7 +190,7 @@ class _Range:
         return replace(self, lower=other.lower, upper=other.upper)
 
     def certainly_in_other_unit(self) -> bool:
-        """Whether no zero of the joint, however wrong, explains its positions or speeds."""
+        """Whether a wrong zero of the joint cannot explain its positions or speeds."""
         if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
             return True
         far = 10 * (self.upper - self.lower) if self.slides else _MAX_ANGLE
@@ -198,7 +198,7 @@ class _Range:
 
     def __str__(self) -> str:
         return (
-            f"position of {self.joint} goes from {self.low:.4g} to {self.high:.4g} where the URDF's limits are"
+            f"position of {self.joint} goes from {self.low:.4g} to {self.high:.4g}, but the URDF's limits are"
             f" {self.lower:.4g} and {self.upper:.4g}")
 
 
@@ -217,7 +217,7 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
 
 
 def _wrong_unit(ranges: list[_Range]) -> Finding | None:
-    """Degrees or millimetres, if that is certain for one joint and possible for all."""
+    """Finding on degrees or millimetres, if they are certain for one joint and possible for all joints."""
     certain = [joint for joint in ranges if joint.certainly_in_other_unit()]
     if not certain or any(joint.outside(joint.unit) for joint in ranges):
         return None
@@ -233,7 +233,7 @@ def _wrong_unit(ranges: list[_Range]) -> Finding | None:
 def _beyond(joint: _Range, others: list[_Range]) -> Finding:
     """Finding on a joint beyond its limits, with the turn of its zero or exchange of names that would bring it back.
 
-    That is only a suspicion: many limits are wrong, and if gravity shows the zero, efforts say more.
+    It is only a suspicion: many limits are wrong, and under gravity, efforts are better evidence of the zero.
     """
     name = joint.joint
     if joint.outside() > _MIN_EXCESS:
@@ -252,7 +252,7 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
     """Largest relative change of a joint's RMS torque if a locked joint is held at its recorded position instead.
 
-    Joints that mimic it follow. A free base is taken to stand still.
+    Joints that mimic it follow. A free base is assumed to stand still.
     """
     if any(name not in recording.joint_names for name in model.joint_names):
         return 0.0

@@ -1,4 +1,4 @@
-"""Values that no sensor measured: spikes, lost, held and saturated values, full turns; noise of channels."""
+"""Faults of channels: spikes, lost, held and saturated values, full turns; noise of channels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,41 +13,41 @@ from inertid_ros.core.arrays import Array
 _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
 NORMAL_DEVIATION_OVER_MAD = 1.4826
 """Standard deviation over median absolute deviation of normal noise."""
-_ROUNDING_SHARE = 1e-9  # of the range of a channel; smaller steps are rounding
-_QUANTUM_QUANTILE = 0.1  # of the steps that are not zero: one quantum if a channel is quantised
+_ROUNDING_SHARE = 1e-9  # share of the range of a channel; smaller steps are rounding
+_QUANTUM_QUANTILE = 0.1  # quantile of the non-zero steps: one quantum if a channel is quantised
 # Spikes.
 _HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
 _SAMPLES_PER_PASS = 8192  # their windows fit the cache
 _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4))
-"""Comparisons after which the median of seven stands at 3 (N. Devillard, Fast median search, 1998)."""
-_SLOPE_SHARE = 0.3  # of the step of a channel: without their slope quanta may lie exactly on a line
+"""Comparisons after which the median of seven is at index 3 (N. Devillard, Fast median search, 1998)."""
+_SLOPE_SHARE = 0.3  # share of a channel's step: without their slope quanta may lie exactly on a line
 # Values that are repeated, or drop to zero.
-_MIN_RUN = 5  # equal values in a row, which noise of a working sensor interrupts sooner
-_CATCH_UP_RATIO = 4.0  # jump over the step after it: so many steps were missed while a channel was held
-_MAX_REPEATED_SHARE = 0.01  # of the values; a channel that repeats more is quantised
-_DROPOUT_CHANGE_SHARE = 0.5  # of the drop: before and after a dropout values are alike
-# For how many samples positions are held.
-_LARGE_STEP_QUANTA = 3.0  # a shorter step may be that of a quantised channel in slow motion
-_MIN_KEPT_SHARE = 0.05  # of kept values; with fewer no look at steps is worth its time
+_MIN_RUN = 5  # equal values in a row; noise of a working sensor interrupts them earlier
+_CATCH_UP_RATIO = 4.0  # jump over the next step: number of steps missed while a channel was held
+_MAX_REPEATED_SHARE = 0.01  # share of the values; a channel that repeats more is quantised
+_DROPOUT_CHANGE_SHARE = 0.5  # change across a dropout over the drop: values before and after are alike
+# Number of samples for which positions are held.
+_LARGE_STEP_QUANTA = 3.0  # a shorter step may come from a quantised channel in slow motion
+_MIN_KEPT_SHARE = 0.05  # share of kept values; with fewer, steps are not examined, to save time
 _MIN_LARGE_STEPS = 20
-_MIN_HELD_SHARE = 0.25  # of the large steps, after a value that was kept; noise of some quanta keeps fewer
-_HELD_QUANTILE = 0.95  # of the lengths, which may vary
+_MIN_HELD_SHARE = 0.25  # share of large steps that follow a kept value; noise of some quanta keeps fewer
+_HELD_QUANTILE = 0.95  # quantile of the lengths, which may vary
 # Wrapped angles.
 _FULL_TURN = 2 * np.pi
-_MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): without its turn, a jump is a step of the motion
+_MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): a jump minus its turn is a step of the motion
 # Sensors at their limits, and dead ones.
-_EQUAL_TOLERANCE = 1e-9  # of the largest value
-_MAX_COMMANDED_VALUES = 8  # of a channel that was commanded in steps, as a relay does; its extremes are no limits
-_STUCK_WRENCH_S = 0.05  # no sensor repeats all six values for longer
-_SUDDEN_LOAD_SHARE = 0.1  # of the largest force; a load that drops from more to exactly zero was not lifted off
+_EQUAL_TOLERANCE = 1e-9  # relative to the largest value
+_MAX_COMMANDED_VALUES = 8  # distinct values of a channel that a relay commands; its extremes are not limits
+_STUCK_WRENCH_S = 0.05  # a working sensor changes one of its six values within this time
+_SUDDEN_LOAD_SHARE = 0.1  # share of the largest force; a larger load that drops to exactly zero was not lifted off
 
 
 @dataclass(frozen=True)
 class ChannelNoise:
     """Standard deviations ``(n,)`` of the noise of channels, and the length of the recording.
 
-    The length decides from where on a value is no noise.
+    The length sets the threshold above which a value is not noise.
     """
 
     scale: Array
@@ -55,21 +55,21 @@ class ChannelNoise:
 
     @classmethod
     def from_values(cls, values: Array, steps: Array | None = None) -> "ChannelNoise":
-        """Noise of finite channels ``(N, n)``, at least their :func:`resolution`, which may be known.
+        """Noise of finite channels ``(N, n)``, at least their :func:`resolution` (``steps`` if already known).
 
-        From third differences, which contain hardly any motion, and 20 times the variance of white noise.
+        The estimate uses third differences: they contain hardly any motion, and 20 times the variance of white noise.
         """
         noise = np.zeros(values.shape[1])
         for channel, column in enumerate(values.T):
             first = np.diff(column)
-            differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
+            differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturated values lack noise
             if len(differences):
                 noise[channel] = NORMAL_DEVIATION_OVER_MAD * np.median(differences) / np.sqrt(20)
         return cls(np.maximum(noise, resolution(values) if steps is None else steps), len(values))
 
     @property
     def threshold(self) -> float:
-        """Standard deviations that normal noise exceeds in a channel once in a thousand such recordings."""
+        """Standard deviations that normal noise exceeds in a channel once in a thousand recordings of this length."""
         return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS_PER_CHANNEL / max(self.samples, 1)))
 
     @property
@@ -93,15 +93,15 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
     deviations. A step, such as Coulomb friction at a reversal, stays, because the centre of a window is always on the
-    side of its majority; so does any monotone motion, whose median is its centre. The scale is the largest of
+    side of its majority. Monotone motion stays too, because the centre is the median. The scale is the largest of
 
     - the median absolute deviation within the window, which grows with the motion,
     - the noise of the whole channel, and
     - the size of its small steps, the quantum of a quantised channel,
 
     so that it is not zero if most values are equal. Normal noise exceeds the threshold once in a thousand recordings of
-    this length. A position moves by more within the window than a stale value is off: with its stamps ``time (N,)``
-    [s], the median slope of the window is taken out first.
+    this length. Within a window, a position moves farther than a stale value is off: with its stamps ``time (N,)``
+    [s], the median slope of the window is removed first.
     """
     noise = noise or ChannelNoise.from_values(values)
     flags = np.zeros(values.shape, dtype=bool)
@@ -115,7 +115,7 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation.
 
-    With stamps ``(N,)``, in usual steps, both are without the slope.
+    With stamps ``(N,)``, in median steps, both exclude the slope.
     """
     if time is None:
         padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
@@ -137,12 +137,12 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
 
 
 def _windows(padded: Array, rows: slice) -> list[Array]:
-    """Seven neighbours of every sample in ``rows``, itself in the middle."""
+    """Windows of seven samples, centred at every sample in ``rows``."""
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:
-    """Median of seven finite arrays ``(N,)``, element by element, twenty times as fast as sorting every seven."""
+    """Median of seven finite arrays ``(N,)``, element by element, twenty times as fast as sorting."""
     ordered = list(values)
     for low, high in _MEDIAN_NETWORK:
         ordered[low], ordered[high] = np.minimum(ordered[low], ordered[high]), np.maximum(ordered[low], ordered[high])
@@ -150,9 +150,9 @@ def median_of_seven(values: Sequence[Array]) -> Array:
 
 
 def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Flag where channels ``(N, n)`` drop to exactly zero and come back to about their value.
+    """Flag samples of channels ``(N, n)`` that drop to exactly zero and come back to about their value.
 
-    A channel that passes through zero changes its sign, and one that rests at zero does not come back.
+    A channel that passes through zero changes its sign, and a channel that rests at zero does not come back.
     """
     flags = np.zeros(values.shape, dtype=bool)
     least = (noise or ChannelNoise.from_values(values)).limits
@@ -170,11 +170,11 @@ def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.boo
 
 
 def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Flag where channels ``(N, n)`` repeat a value although the measured quantity went on.
+    """Flag samples of channels ``(N, n)`` that repeat a value although the measured quantity changed.
 
-    A run of equal values counts if it is longer than chance makes it, by the share of repeated values outside such
-    runs, and ends in a jump of many times the following step. A resting joint starts to move gradually, and slow motion
-    of a quantised encoder continues in steps of one quantum; at its largest or smallest value a channel is saturated.
+    A run of equal values counts if it is too long for chance (by the share of repeated values outside of runs) and
+    ends in a jump of many times the following step. A resting joint starts to move gradually, and slow motion of a
+    quantised encoder continues in steps of one quantum; at its largest or smallest value a channel is saturated.
     If the quantity may jump in ``steps``, as effort does when friction reverses, only channels that hardly ever repeat
     a value are checked.
     """
@@ -202,7 +202,7 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
 def samples_held(values: Array) -> NDArray[np.intp]:
     """Number of samples ``(n,)`` for which channels ``(N, n)`` in motion keep their values; 1 if all are new.
 
-    A bus that is read less often than states are published does that.
+    The cause is a bus that is read less often than states are published.
     """
     longest = np.ones(values.shape[1], dtype=np.intp)
     for channel, column in enumerate(values.T):
@@ -220,8 +220,8 @@ def samples_held(values: Array) -> NDArray[np.intp]:
 def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
     """Remove jumps by full turns from angles ``(N, n)`` [rad], and count them ``(n,)``.
 
-    A jump counts only if it differs from full turns by no more than a step of the motion: most spikes do not, and the
-    others jump back.
+    A jump counts only if its difference from full turns is at most a step of the motion. This excludes most spikes; the
+    other spikes jump back.
     """
     steps = np.diff(angles, axis=0)
     turns = np.round(steps / _FULL_TURN)
@@ -237,10 +237,10 @@ def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
 
 
 def saturated(effort: Array) -> NDArray[np.bool_]:
-    """Flag where a channel ``(N, n)`` stays at its largest or smallest value for several samples.
+    """Flag samples of channels ``(N, n)`` that stay at the largest or smallest value for several samples.
 
-    The true value was at least as large there. A channel that never changes has a dead sensor, which others check; one
-    of few values was commanded so.
+    The true value was at least as large. A channel that never changes has a dead sensor, which other checks find; a
+    channel of few values was commanded in steps.
     """
     flags = np.zeros(effort.shape, dtype=bool)
     for joint, values in enumerate(effort.T):
@@ -256,16 +256,16 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
 
 
 def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
-    """Flag where a wrench ``(N, 6)`` at stamps ``(N,)`` [s] repeats itself longer than a working sensor would.
+    """Flag samples of a wrench ``(N, 6)`` at stamps ``(N,)`` [s] that repeats itself longer than a working sensor does.
 
-    Many plates report exactly zero while unloaded. That counts only if there was load just before or after.
+    Many plates report exactly zero while unloaded. Zeros count only if there was load just before or after.
     """
     same = np.concatenate([[False], (wrench[1:] == wrench[:-1]).all(axis=1)])
     flags = np.zeros(len(wrench), dtype=bool)
     size = np.linalg.norm(wrench[:, :3], axis=1)
     sudden = _SUDDEN_LOAD_SHARE * size.max(initial=0.0)
     for start, end in true_runs(same):
-        start -= 1  # the first of equal ones
+        start -= 1  # the first of the equal samples
         if end - start < _MIN_RUN or time[end - 1] - time[start] < _STUCK_WRENCH_S:
             continue
         around = max(size[start - 1] if start else 0.0, size[end] if end < len(size) else 0.0)

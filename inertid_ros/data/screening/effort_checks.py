@@ -1,4 +1,4 @@
-"""Whether efforts are those of this robot on this motion: the cause that explains them far better than as recorded."""
+"""Check efforts against the robot and its motion: find a cause that explains them far better than as recorded."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,48 +18,48 @@ from .effort_hypotheses import EffortComparison, Hypothesis
 
 
 class _Thresholds(NamedTuple):
-    """Numbers that decide whether a cause is looked for, counts, and how grave it is.
+    """Thresholds for the search for causes, their acceptance and their severity.
 
     Log odds are log-likelihood ratios of efforts without the cause and as recorded.
     """
 
-    unexplained_share: float = 0.15  # of a joint's effort; what the robot as given explains better needs no cause
-    far_bodies_cost: float = 2.0  # per joint, of bodies unlike the URDF's, from which on they are a reason to look
+    unexplained_share: float = 0.15  # error over a joint's effort; smaller errors do not start a search
+    far_bodies_cost: float = 2.0  # per joint, of bodies unlike the URDF's; a larger cost starts a search
     care_log_odds: float = 10.0  # 2e4 to one: less may be chance
     reject_log_odds: float = 20.0  # 5e8 to one
     refuse_log_odds: float = 60.0  # 1e26 to one
-    rival_log_odds: float = 5.0  # to the best cause, within which others may be the better beginning
-    explained_share: float = 0.5  # error that the joints of a cause may keep, of their effort
-    explained_error_ratio: float = 0.7  # and of their error as recorded
-    shared_cause_share: float = 0.75  # error of all joints that a cause of all joints may keep
-    convincing_error_ratio: float = 0.9  # a cause that lowers the error by less shows in the bodies
-    free_error_share: float = 0.05  # error with bodies unlike the URDF's, below which the motion itself is explained
-    free_error_ratio: float = 1.5  # of that error as recorded to the one without the cause, up to which both are alike
-    max_causes: int = 4  # in one recording; more are no single mistakes
+    rival_log_odds: float = 5.0  # to the best cause; a closer cause may be the better first correction
+    explained_share: float = 0.5  # remaining error over effort of the joints of a cause
+    explained_error_ratio: float = 0.7  # remaining error over error as recorded, of these joints
+    shared_cause_share: float = 0.75  # remaining error over effort of all joints, for a cause of all joints
+    convincing_error_ratio: float = 0.9  # if a cause leaves a larger share of the error, bodies absorbed the error
+    free_error_share: float = 0.05  # error with any bodies, below which the motion itself is explained
+    free_error_ratio: float = 1.5  # this error as recorded over this error as corrected, up to which both are alike
+    max_causes: int = 4  # in one recording; more are not single mistakes
 
 
 _THRESHOLDS = _Thresholds()
-# Causes that a URDF with wrong bodies, or turned frames of them, looks like.
+# Causes that resemble a URDF with wrong bodies or turned body frames.
 _URDF_LIKE_CAUSES = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
 _SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
-# Which samples are compared.
+# Compared samples.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
-_MIN_COMPARED_S = 1.0  # less shows nothing but one pose
+_MIN_COMPARED_S = 1.0  # a shorter time covers only one pose
 # Efforts that lack the weight on their joint.
 _MIN_WEIGHT_RATIO = 3.0  # weight over effort; less may be an error of masses, and friction
-_CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger one shows in the efforts, and their factor with it
+_CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger variation is visible in the efforts, with their factor
 
 
 @one_thread()
 def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on efforts: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
 
-    All causes are compared by one cost, that of :class:`~.effort_equations.EffortEquations`. No cause is looked for if
-    the robot as given, with plausible errors of its URDF and any friction, explains the efforts.
+    The cost of :class:`~.effort_equations.EffortEquations` compares all causes. The search is skipped if the robot as
+    given, with plausible errors of its URDF and any friction, explains the efforts.
 
     Parameters
     ----------
-    samples : prepared for equations of forces on a fixed base; others are not checked.
+    samples : samples of force equations on a fixed base; other samples are not checked.
     model : the robot as given.
 
     Returns
@@ -111,9 +111,9 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
 
 
 def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
-    """Joints ``(n,)`` under a constant weight, such as a lift's, which their effort never comes near.
+    """Flag joints ``(n,)`` under a constant weight, such as a lift, whose effort stays far below this weight.
 
-    A factor of the effort does not show there: an offset would explain it, and bodies without mass as well.
+    A factor of their effort cannot be found: an offset, or bodies without mass, would explain it as well.
     """
     with_terms = {term.joint for term in comparison.robot.layout.terms}
     declared = np.array([name in with_terms for name in comparison.names])
@@ -134,15 +134,15 @@ def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis
     rivals = [pair for pair in likely if pair[1].cost < likely[0][1].cost + _THRESHOLDS.rival_log_odds]
     if len(rivals) < 2:
         return next(iter(likely), None)
-    # Of two causes at once, the one that explains most by itself need not be among them.
+    # With two causes at once, the best single cause may be neither of them.
     return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
 
 
 def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: list[Finding]) -> list[Finding]:
-    """Findings that the motion itself does not contradict, whatever the bodies of the URDF.
+    """Findings that the motion itself does not contradict, for any bodies.
 
-    If other bodies explain the efforts as recorded far better than corrected, nothing was wrong with them; if as well,
-    the URDF may be wrong instead. A coupling adds to the model, so that it never fits worse: then it is not needed.
+    If other bodies explain the recorded efforts far better than the corrected efforts, the recorded efforts were right.
+    If both fit equally well, the URDF may be wrong instead; a coupling, which never fits worse, is then dropped.
     """
     before, after = (comparison.fit(comparison.recorded, FREE_SPREAD) for comparison in (recorded, corrected))
     error = _error(before, recorded.joints)
@@ -152,7 +152,7 @@ def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: l
         return [finding for finding in findings if finding.severity is Severity.NOTICE]
     if (before.share > _THRESHOLDS.free_error_ratio * after.share).any():
         return findings
-    instead = "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
+    instead = "; or the URDF is wrong instead: other bodies explain the recorded efforts equally well"
     return [
         replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + instead)
         if finding.cause in _URDF_LIKE_CAUSES else finding
@@ -175,7 +175,7 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
 
 
 def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, counted: NDArray[np.bool_]) -> bool:
-    """Whether a hypothesis leaves little error of its joints."""
+    """Whether a hypothesis leaves little error in its joints."""
     if not hypothesis.joints:
         return _error(fit, np.flatnonzero(counted)) < _THRESHOLDS.shared_cause_share
     joints = list(hypothesis.joints)
@@ -190,21 +190,21 @@ def _error(fit: EffortFit, joints: NDArray[np.intp]) -> float:
 
 
 def _next_gain(comparison: EffortComparison, hypothesis: Hypothesis, fit: EffortFit) -> float:
-    """How much less the best second cause costs together with a first one; zero if there is none."""
+    """Cost reduction by the best second cause after a first cause; zero without a second cause."""
     recorded = replace(fit, cost=fit.cost - hypothesis.penalty)
     likely = _likely(comparison.corrected(hypothesis), recorded)
     return recorded.cost - likely[0][1].cost if likely else 0.0
 
 
 def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tuple[EffortFit, EffortFit]) -> Finding:
-    """Finding on a cause; ``fits`` are those as recorded and without the cause."""
+    """Finding on a cause; ``fits`` are the fit as recorded and the fit without the cause."""
     joints = np.array(hypothesis.joints or comparison.joints.tolist())
     names = tuple(comparison.names[joint] for joint in hypothesis.joints)
     before, after = (_error(fit, joints) for fit in fits)
     if after < _THRESHOLDS.convincing_error_ratio * before:
         shown = f": torque error {100 * before:.0f} % as recorded, {100 * after:.0f} % when corrected"
-    else:  # what it explains is in the bodies
-        shown = "; as recorded, only bodies unlike the URDF's explain them"
+    else:  # the bodies absorbed the error
+        shown = "; as recorded, only bodies unlike the URDF's explain the efforts"
     log_odds = fits[0].cost - fits[1].cost
     severity = Severity.REJECT if log_odds > _THRESHOLDS.reject_log_odds else Severity.CARE
     severity = Severity.REFUSE if log_odds > _THRESHOLDS.refuse_log_odds else severity

@@ -1,10 +1,10 @@
-"""How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
+"""Fit of efforts by a robot with any friction, and with bodies that deviate plausibly from the URDF.
 
 Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies; ``L L^T`` is the URDF's, and ``E``, without
-units, the deviation from it. The prior of ``E`` is the Bregman divergence of ([Lee2019]_ sec. 3.3), made symmetric,
-because a tenth of a body is no likelier than ten times of it. Friction is not negative, and unexplained efforts count
-by the logarithm of their share, so that one joint without a sensor does not dominate. The costs of two fits are
-negative log-likelihoods, which can be compared.
+units, the deviation from it. The prior of ``E`` is the Bregman divergence ([Lee2019]_ sec. 3.3), made symmetric: a
+tenth of a body is as likely as ten times the body. Friction is not negative. Unexplained efforts count by the logarithm
+of their share, so that one joint without a sensor does not dominate. The costs of two fits are negative
+log-likelihoods, which can be compared.
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
 EFFORT_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")  # drive terms of all joints
-_EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
-_INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
+_EFFORT_FLOOR_SHARE = 0.1  # error over a joint's effort that unmodelled friction and elasticity leave
+_INDEPENDENT_SAMPLES = 20.0  # in a motion with few periods; errors of a model are not independent in time
 URDF_SPREAD = 0.5  # prior deviation of E: half or twice the masses of the URDF are not unusual
-FREE_SPREAD = 30.0  # of a URDF that may say nothing of its bodies, as one with placeholders
-_OFFSET_SHARE = 0.3  # prior deviation of an offset, of a joint's RMS effort
-_FRICTION_RATIO = 10.0  # prior deviation of friction, of a joint's RMS effort: it only keeps proportional columns apart
-_MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not show its factor
+FREE_SPREAD = 30.0  # prior deviation of E for a URDF without information on its bodies, such as placeholders
+_OFFSET_SHARE = 0.3  # prior deviation of an offset over a joint's RMS effort
+_FRICTION_RATIO = 10.0  # prior deviation of friction over a joint's RMS effort: it only separates proportional columns
+_MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not determine its factor
 _MAX_NEWTON_STEPS = 10
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
-_SHARE_TO_BORDER = 0.9  # of the step at which a body would have no extension
-_RIDGE_SHARE = 1e-10  # of every column: columns may be proportional to one another
+_SHARE_TO_BORDER = 0.9  # share of the step at which a body would lose its extension
+_RIDGE_SHARE = 1e-10  # relative ridge of every column: columns may be proportional to one another
 _ROWS, _COLUMNS = np.triu_indices(4)
 # Orthonormal symmetric matrices (10, 4, 4), each with one or two non-zero elements.
 _BASIS = np.zeros((len(_ROWS), 4, 4))
@@ -43,13 +43,13 @@ _BASIS = np.maximum(_BASIS, np.swapaxes(_BASIS, 1, 2))
 
 @dataclass(frozen=True)
 class EffortFit:
-    """Best explanation of efforts by one motion.
+    """Best fit of the efforts on one motion.
 
     Attributes
     ----------
     cost : negative logarithm of the likelihood of the efforts, up to a constant.
     share : (n,), RMS residual over the standard deviation of the effort.
-    far : part of the cost for bodies unlike those of the URDF.
+    far : part of the cost for bodies unlike the URDF's.
     parameters : (c,), fitted ``1 + E`` of the bodies, then drives.
     """
 
@@ -121,7 +121,7 @@ class EffortEquations:
         precision = self._precision(squares, rows)
         error = variance.copy()
         for _ in range(_MAX_NEWTON_STEPS):
-            # Weights that make the logarithmic cost of each joint's error a quadratic one.
+            # Weights that turn the logarithmic cost of each joint's error into a quadratic cost.
             weights = np.zeros(len(error))
             weights[at] = _INDEPENDENT_SAMPLES / rows / (_EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])
             x = self._within(x, self._newton_step(weights, cross, precision, x, spread))
@@ -139,7 +139,7 @@ class EffortEquations:
         return EffortFit(float(unlikely + far + drives), share, far, x)
 
     def cost_of_urdf(self, efforts: Array, counted: NDArray[np.bool_]) -> float:
-        """Cost with the bodies of the URDF and any friction: at most one inverse dynamics."""
+        """Cost with the bodies of the URDF and any friction; needs at most one inverse dynamics."""
         variance, cost = np.maximum(np.var(efforts, axis=0), 1e-300), 0.0
         rest = efforts - self.torque_of_urdf
         for joint in np.flatnonzero(counted).tolist():
@@ -149,7 +149,7 @@ class EffortEquations:
         return cost
 
     def ratios(self, rigid: Array, efforts: Array, counted: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-        """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined, from ``(N, n)``."""
+        """Factor ``(n,)`` of each joint's effort over a torque, both ``(N, n)``, and whether it is determined."""
         ratio, determined = np.ones(len(counted)), np.zeros(len(counted), dtype=bool)
         for joint in np.flatnonzero(counted).tolist():
             torque, effort = (self._unexplained(joint, values[:, joint]) for values in (rigid, efforts))
@@ -163,7 +163,7 @@ class EffortEquations:
         return ratio, determined
 
     def explained(self, columns: Array, known: Array, efforts: Array, counted: NDArray[np.bool_]) -> Array:
-        """Factors ``(p,)`` of columns ``(N, n, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
+        """Factors ``(p,)`` of columns ``(N, n, p)`` that, with the drives, explain efforts minus ``known`` torques."""
         count = columns.shape[2]
         normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(counted).tolist():
@@ -208,7 +208,7 @@ class EffortEquations:
 
     @cached_property
     def _joints(self) -> list[_Joint]:
-        """Equations of every joint: it depends on the bodies that it moves, and on its own drives."""
+        """Equations of every joint; they depend on the bodies that the joint moves, and on its drives."""
         layout, joints = self.robot.layout, []
         for index, (bodies, drives) in enumerate(zip(self._deviations, self._drives, strict=True)):
             moved = np.flatnonzero(bodies.any(axis=0))
@@ -218,7 +218,7 @@ class EffortEquations:
         return joints
 
     def _within(self, before: Array, after: Array) -> Array:
-        """Step every body as far as it stays a mass distribution; drives go all the way."""
+        """Limit the step of every body so that it stays a mass distribution; drives take the full step."""
         count = self._size
         start, step = _matrices(before[:count]), _matrices(after[:count] - before[:count])
         root = np.linalg.inv(np.linalg.cholesky(start))
@@ -258,7 +258,7 @@ class EffortEquations:
         hessian *= scale[:, None]
         gradient *= scale
         diagonal += _RIDGE_SHARE
-        # Eliminate the parameters of either sign, and solve for the others with non-negative least squares.
+        # Eliminate the parameters of either sign, and solve for the other parameters with non-negative least squares.
         bound = np.sort(layout.non_negative) - layout.inertial_size
         bound = size + bound[bound >= 0]
         free = np.setdiff1d(np.arange(len(before)), bound)
@@ -277,9 +277,9 @@ class EffortEquations:
 
 
 def _divergence(bodies: Array) -> float:
-    """Mean Bregman divergence of all bodies ``(10 nb,)`` from those of the URDF and in reverse.
+    """Mean of the Bregman divergences of all bodies ``(10 nb,)`` from the URDF's bodies and in reverse.
 
-    That is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.
+    It is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.
     """
     values = np.linalg.eigvalsh(_matrices(bodies))
     return float(0.5 * np.sum(values + 1 / values - 2))

@@ -1,4 +1,4 @@
-"""Hypotheses on what may be wrong with efforts or with the motion beside them, and what each costs."""
+"""Hypotheses on errors of efforts or of the motion recorded with them, and the cost of each hypothesis."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from .effort_equations import EFFORT_TERMS, URDF_SPREAD, EffortEquations, Effort
 
 
 class _Kind(NamedTuple):
-    """Evidence of a cause, with words in braces, the parameters that are fitted to it, and its gravest consequence."""
+    """Evidence of a cause (a template), the number of parameters that are fitted to it, and its gravest severity."""
 
     evidence: str
     parameters: int = 0
@@ -30,10 +30,10 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "effort_sign": _Kind("effort of {joint} opposes what the URDF predicts"),
-    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, where the URDF's torques have both"),
+    "effort_sign": _Kind("effort of {joint} has the opposite sign of the URDF's torque"),
+    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
     "joint_axis": _Kind("position and effort of {joint} fit an axis that points the other way"),
-    "effort_exchange": _Kind("efforts of {one} and {other} fit one another's motion"),
+    "effort_exchange": _Kind("efforts of {one} fit the motion of {other}, and vice versa"),
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
     "gravity_compensated": _Kind("efforts lack the torque of gravity"),
@@ -42,42 +42,42 @@ _KINDS = {
     "coupling": _Kind("efforts of {one} and {other} follow the {speeds} of their speeds", 3, Severity.REJECT),
     "undeclared_load": _Kind("{link} carries about {mass:.2g} kg more than in the URDF", 4, Severity.NOTICE),
     "counterbalance": _Kind(
-        "a torque that follows the position of {joint} acts beside the URDF's bodies", 2, Severity.REJECT),
-    "joint_exchange": _Kind("positions and efforts of {one} and {other} fit one another's place in the URDF"),
-    "position_offset": _Kind("gravity of {joint} fits positions that are {further:g} degrees further"),
+        "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 2, Severity.REJECT),
+    "joint_exchange": _Kind("positions and efforts of {one} fit {other} of the URDF, and vice versa"),
+    "position_offset": _Kind("torque of gravity on {joint} fits positions shifted by {further:g} degrees"),
     "position_unit": _Kind("efforts fit positions in degrees"),
 }
-_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
-_LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
-_SHORTLIST_COUNT = 5  # of many similar changes: those that the URDF's bodies explain best
-_LONG_SHORTLIST_COUNT = 12  # of changes that need bodies of their own to tell them apart; arms have no more
+_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # usual errors of zeros
+_LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter lags are estimated with the parameters
+_SHORTLIST_COUNT = 5  # changes that are fitted among many similar changes: the best with the URDF's bodies
+_LONG_SHORTLIST_COUNT = 12  # for changes that differ only with fitted bodies; all of them on an arm
 _COST_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
-_LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; the fit finds the inertia
-_MIN_GRAVITY_SHARE = 0.3  # of its size; a smaller estimate of gravity has no direction
-_BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights carry the heaviest
-_UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # of torque, by the factor of their values
-_MOMENT_PARAMETERS = 4  # mass and first moment, of the parameters of a body
-_SIGN_ROUNDS = 3  # of fits with the signs of the last one
-_ONE_SIGN_SHARE = 0.02  # of a joint's largest effort; noise of magnitudes near zero
-_UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten are a unit, not currents
+_LOAD_RADIUS_RATIO = 0.3  # radius of a ball over the distance of its centre; the fit finds the inertia
+_MIN_GRAVITY_SHARE = 0.3  # estimated over true gravity; a smaller estimate does not determine the direction
+_BALANCED_WEIGHT_SHARE = 0.4  # share of the largest weight on any joint; springs and counterweights carry heavy loads
+_UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # units of torque, by the factor of their values
+_MOMENT_PARAMETERS = 4  # mass and first moment, the first parameters of a body
+_SIGN_ROUNDS = 3  # number of fits, each with the signs of the fit before
+_ONE_SIGN_SHARE = 0.02  # share of a joint's largest effort; noise of magnitudes near zero
+_UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten mean a unit, not currents
 _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses of the URDF do, or may, explain
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause of efforts that do not fit the motion, as in a finding, and equations and efforts without it.
+    """A cause of efforts that do not fit the motion, as in a finding, and the corrected equations and efforts.
 
     Attributes
     ----------
-    equations : of the correct motion, with the loads, couplings and user terms that the robot as given lacks.
+    equations : equations of the correct motion, with the loads, couplings and user terms that the given robot lacks.
     mixing : (n, n), from recorded to correct efforts.
-    lag : how much later than the motion efforts were reported [s].
-    signs : (N, n), of efforts that were recorded without them; None if they have theirs.
-    gravest : that a finding may have: no coupling, gain or load makes a recording worthless.
+    lag : delay of the reported efforts after the motion [s].
+    signs : (N, n), signs of efforts that were recorded as magnitudes; None for efforts with signs.
+    gravest : gravest severity of a finding: a coupling, gain or load does not make a recording worthless.
     joints : affected joints; empty: all.
-    link : link with a load that the URDF lacks; empty if there is none.
-    penalty : cost of the parameters that were fitted to find it, and of having tried many similar ones.
+    link : link with a load that the URDF lacks; empty without a load.
+    penalty : cost of the parameters that were fitted for it, and of the number of similar hypotheses tried.
     """
 
     cause: str
@@ -105,8 +105,8 @@ class EffortComparison:
 
     Attributes
     ----------
-    recorded : reference of the comparison: everything as recorded, or with the causes found so far put right.
-    efforts_after : from a lag [s] to the efforts ``(N, n)`` that were reported that much later [N m or N].
+    recorded : reference of the comparison: all data as recorded, or with the causes found so far corrected.
+    efforts_after : function from a lag [s] to the efforts ``(N, n)`` reported later by this lag [N m or N].
     counted : bool (n,), joints that report efforts.
     """
 
@@ -116,7 +116,7 @@ class EffortComparison:
 
     @property
     def robot(self) -> RobotModel:
-        """Robot as given, with what the causes found so far add to it."""
+        """Robot as given, with the additions of the causes found so far."""
         return self.recorded.equations.robot
 
     @property
@@ -125,7 +125,7 @@ class EffortComparison:
         return self.robot.joint_names
 
     def corrected(self, hypothesis: Hypothesis) -> "EffortComparison":
-        """Comparison of further causes with one put right."""
+        """Comparison of further causes after correction of one cause."""
         return replace(self, recorded=replace(hypothesis, joints=(), link="", penalty=0.0))
 
     @property
@@ -145,12 +145,12 @@ class EffortComparison:
         return np.asarray(np.percentile(np.abs(self._efforts), 95, axis=0))
 
     def fit(self, hypothesis: Hypothesis, spread: float = URDF_SPREAD) -> EffortFit:
-        """Best explanation under a hypothesis; its cost includes the penalty."""
+        """Best fit under a hypothesis; its cost includes the penalty."""
         fit = hypothesis.equations.fit(self._efforts_under(hypothesis), self.counted, spread)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """All hypotheses; those on single joints are on some ``joints`` only."""
+        """Yield all hypotheses; ``joints`` limits hypotheses on single joints."""
         yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
         yield from self._magnitudes()
@@ -174,7 +174,7 @@ class EffortComparison:
         return self._other("effort_sign", words, len(self.names), mixing=mixing, joints=(joint,))
 
     def _magnitudes(self) -> Iterator[Hypothesis]:
-        """Efforts are magnitudes; their signs are those of the torques of the URDF and of friction."""
+        """Efforts are magnitudes; the torques of the URDF and of friction give their signs."""
         efforts, torque = self._efforts, self.recorded.equations.torque_of_urdf
         one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
         both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
@@ -204,7 +204,7 @@ class EffortComparison:
             yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
-        """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
+        """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort determines it."""
         equations, factor = self.recorded.equations, np.ones(len(self.names))
         rigid = equations.rigid(equations.urdf)
         for _ in range(3):
@@ -233,11 +233,11 @@ class EffortComparison:
         if power in _UNITS:
             yield self._other("effort_unit", unit, parameters=1, mixing=recorded / power)
         elif power != 1.0:
-            words = {"times": f"about {power:g}", "comment": ", which is no unit of torque", "scales": f"{1 / power:g}"}
+            words = {"times": f"about {power:g}", "comment": ", which is not a torque unit", "scales": f"{1 / power:g}"}
             yield self._other("effort_current", words, parameters=1, case="estimated", mixing=recorded / power)
 
     def _gravities(self) -> Iterator[Hypothesis]:
-        """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
+        """Gravity is compensated in the efforts, or has another direction: along an axis, or any direction."""
         recorded = self.recorded.equations
         size = float(np.linalg.norm(recorded.gravity))
         if not size:
@@ -279,7 +279,7 @@ class EffortComparison:
                     joints=(before, joint))
 
     def _loads(self) -> Iterator[Hypothesis]:
-        """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
+        """A link at an end of the robot carries a load that the URDF lacks, such as a gripper."""
         robot, equations = self.robot, self.recorded.equations
         ends, bodies = robot.end_bodies, robot.consistent_body_prior
         for end in ends:
@@ -287,7 +287,7 @@ class EffortComparison:
             known = equations.torque_of_urdf
             mass, *moment = equations.explained(moments, known, self._efforts, self.counted)
             centre = np.array(moment) / max(mass, 1e-9)
-            # More than the whole robot is no load, but a fault of something else.
+            # A load heavier than the whole robot means another fault.
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _MAX_LOAD_DISTANCE_M:
                 radius = _LOAD_RADIUS_RATIO * float(np.linalg.norm(centre))
                 loaded, link = bodies.copy(), robot.link_names[end]
@@ -329,11 +329,11 @@ class EffortComparison:
             yield self._other("position_unit", case="by_effort", motion=self._moved(np.diag(factors)))
 
     def _reversal(self, joint: int) -> Array:
-        """Map ``(n, n)`` of values of the joints to those with one of the opposite sign."""
+        """Matrix ``(n, n)`` that reverses the sign of one joint's value."""
         return np.diag(np.where(np.arange(len(self.names)) == joint, -1.0, 1.0))
 
     def _exchange(self, one: int, other: int) -> Array:
-        """Map ``(n, n)`` of values of the joints to those with two exchanged."""
+        """Matrix ``(n, n)`` that exchanges the values of two joints."""
         order = np.arange(len(self.names))
         order[[one, other]] = other, one
         return np.eye(len(order))[order]
@@ -349,7 +349,7 @@ class EffortComparison:
         return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
-        """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
+        """Candidates that the URDF's bodies explain best; only they are fitted with free bodies."""
         candidates = list(candidates)
         if len(candidates) <= count:
             return candidates
@@ -362,8 +362,8 @@ class EffortComparison:
             case: str = "", **changes: object) -> Hypothesis:
         """The recorded state with changes; one of ``tried`` alternatives, with further fitted parameters.
 
-        ``words`` are those of the evidence, and of the remedy in a case of the cause; a change of robot, motion or
-        gravity is one of the equations.
+        ``words`` fill in the evidence, and the remedy for a case of the cause. Changes of robot, motion or gravity
+        apply to the equations.
         """
         kind, words = _KINDS[cause], words or {}
         penalty = float(np.log(tried)) + _COST_PER_PARAMETER * (kind.parameters + parameters)
@@ -388,11 +388,11 @@ class EffortComparison:
 
     @cached_property
     def _efforts(self) -> Array:
-        """Efforts ``(N, n)`` without any other change."""
+        """Efforts ``(N, n)`` of the reference."""
         return self._efforts_under(self.recorded)
 
     def _efforts_under(self, hypothesis: Hypothesis) -> Array:
-        """Efforts ``(N, n)`` that a hypothesis holds for correct."""
+        """Efforts ``(N, n)`` as corrected by a hypothesis."""
         efforts = self.efforts_after(hypothesis.lag)
         efforts = efforts if hypothesis.signs is None else efforts * hypothesis.signs
         return np.asarray(efforts @ hypothesis.mixing.T)

@@ -17,8 +17,8 @@ from .channel_faults import saturated
 _WINDOW_S = 2.0
 _GAP_STEPS = 4.0  # median steps; a longer step is a gap
 _SILENT_S = 1.0
-_MIN_RANGE_STEPS = 20.0  # finest steps; a smaller range is noise, whose largest value is no limit of the sensor
-_MIN_TARE_SAMPLES = 10  # of which a zero is the mean
+_MIN_RANGE_STEPS = 20.0  # finest steps; a smaller range is noise, whose largest value is not a limit of the sensor
+_MIN_TARE_SAMPLES = 10  # a zero is the mean of at least this number of samples
 _UNINTERRUPTED_S, _CLOCK_READS = 1e-4, 8
 
 
@@ -27,7 +27,7 @@ class StreamReport:
     """Messages of a topic in the last seconds. Unknown figures are NaN."""
 
     messages: int  # since the start
-    silent: bool  # whether none came for a second, or ever
+    silent: bool  # whether the last second passed without a message
     rate_hz: float
     gaps: int  # steps of more than four median steps
     longest_step_s: float  # between two messages
@@ -68,7 +68,7 @@ class StreamWatch:
             _forget(queue, now)
         receipts, delays = np.array(self._receipts).reshape(-1, 2).T
         steps, delays = np.diff(receipts), delays[np.isfinite(delays)]
-        # Of the standard library: the first median of NumPy imports for a tenth of a second, and watchdogs wait.
+        # Median of the standard library: NumPy's first median imports for a tenth of a second, and watchdogs wait.
         usual = median(steps.tolist()) if len(steps) else math.nan
         return StreamReport(messages=self._messages, silent=now - last > _SILENT_S,
             rate_hz=1.0 / float(steps.mean()) if steps.any() else math.nan,
@@ -77,7 +77,7 @@ class StreamWatch:
             longest_delay_s=float(delays.max()) if len(delays) else math.nan, saturated=self._saturated())
 
     def _saturated(self) -> tuple[int, ...]:
-        """Channels that stay at the largest or smallest value of all measurements, not only of the window."""
+        """Channels that stay at the largest or smallest value since the start, not only of the window."""
         if not self._values:
             return ()
         values = np.nan_to_num(np.array([values for _, values in self._values]), posinf=0.0, neginf=0.0)
@@ -108,9 +108,9 @@ class WrenchWatch:
 
     Parameters
     ----------
-    window_s : duration of which a tare is the mean [s].
+    window_s : duration over which a tare averages [s].
     limit_n : larger forces are a load, not a zero [N].
-    on_n, off_n : a topic carries load from when its force exceeds the first until it falls below the second [N].
+    on_n, off_n : a topic carries load after its force exceeds the first, until it falls below the second [N].
     """
 
     def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:
@@ -119,7 +119,7 @@ class WrenchWatch:
         self._topics: dict[str, _WrenchTopic] = {}
 
     def add(self, topic: str, stamp_ns: int, wrench: Array) -> Array:
-        """Take a measured wrench ``(6,)`` [N, N m] and return it less its zero; only a finite one is kept."""
+        """Take a measured wrench ``(6,)`` [N, N m] and return it minus its zero; only finite wrenches are kept."""
         state = self._topics.setdefault(topic, _WrenchTopic())
         if np.isfinite(wrench).all():
             state.recent.append((stamp_ns, wrench))
@@ -142,7 +142,7 @@ class WrenchWatch:
     def tare(self, topics: list[str]) -> str:
         """Take the mean of the last window of every topic as its zero; return one line with the size of every zero.
 
-        Raises RecordingError: a topic is silent, carries load, or is not steady; nothing changes then.
+        Raises RecordingError: a topic is silent, carries load, or is not steady; all zeros then stay unchanged.
         """
         means = {}
         newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)
@@ -155,7 +155,7 @@ class WrenchWatch:
             size, deviation = float(np.linalg.norm(mean[:3])), float(np.linalg.norm(force.std(axis=0)))
             if size > self._limit:
                 raise RecordingError(
-                    f"{topic}: measures {size:.0f} N, which is a load and no zero; step off before taring, or raise"
+                    f"{topic}: measures {size:.0f} N, which is a load, not a zero; step off before taring, or raise"
                     f" tare_limit_n ({self._limit:g})")
             if deviation > 0.2 * self._limit:
                 raise RecordingError(f"{topic}: varies by {deviation:.1f} N; leave the sensor alone while it is tared")
@@ -167,10 +167,10 @@ class WrenchWatch:
 
 
 def ahead_of_steady(clock: Callable[[], float]) -> float:
-    """Return how far a clock, by the callable that reads it, is ahead of the steady clock [s].
+    """Return the time [s] by which a clock is ahead of the steady clock; ``clock`` reads it.
 
-    A process held up between reading one clock and the other would see a step. So the clock is read between two
-    readings of the steady one, again if these are far apart, and the closest pair counts.
+    A delay of the process between the readings of both clocks would appear as a step. So the clock is read between two
+    readings of the steady clock, again if these are far apart, and the closest pair counts.
     """
     closest, difference = float("inf"), 0.0
     for _ in range(_CLOCK_READS):

@@ -1,6 +1,6 @@
-"""Whether motions are long and rich enough to be fitted, and whether held-out motions are new.
+"""Check that motions are long and rich enough to be fitted, and that held-out motions are new.
 
-Errors on a motion that was fitted do not predict those on other motions, however often it is recorded.
+Errors on a fitted motion do not predict errors on other motions, even if the fitted motion is recorded again.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 # A motion to be fitted.
-_MIN_MOTION_S = 2.0  # no arm traverses its range and back faster, at speeds at which friction has a sign
-_MIN_TRAVERSES = 1.2  # of its range; a joint that came back has two, one that went one way has one
-_LITTLE_MOTION_SHARE = 0.01  # of the range between the limits (of a turn without); drives repeat to a hundredth of that
-_PLANAR_JOINTS = 2  # with more, a motion on one line hides most of what the bodies do
-_LOCKSTEP_POWER_SHARE = 0.98  # of a joint's velocity power that another joint's velocity predicts
-# A motion that repeats another.
-_WINDOW_COUNT = 8  # of the held-out recording, each compared by itself: a part of it may be of another motion
-_SAME_MOTION_DIFFERENCE = 0.1  # errors invisible in training would show at a tenth of their size at most
-_MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less show noise only
-_REPEATED_SHARE = 0.5  # of a recording's samples or motion; with more it is a repetition
-_SAME_RECORDING_SHARE = 0.9  # of its samples; coarse numbers of slow sweeps have some in common
+_MIN_MOTION_S = 2.0  # arms need longer for their range and back, at speeds at which friction has a sign
+_MIN_TRAVERSES = 1.2  # traverses of a joint's range: two if the joint came back, one if it went one way
+_LITTLE_MOTION_SHARE = 0.01  # share of the range between limits (or of a turn); drives repeat to a hundredth of it
+_PLANAR_JOINTS = 2  # with more, a motion on one line excites few parameters of the bodies
+_LOCKSTEP_POWER_SHARE = 0.98  # share of a joint's velocity power that another joint's velocity predicts
+# A motion that repeats another motion.
+_WINDOW_COUNT = 8  # windows of the held-out recording, compared one by one: a part may contain another motion
+_SAME_MOTION_DIFFERENCE = 0.1  # errors invisible in training would appear at a tenth of their size at most
+_MOVING_SHARE = 0.01  # share of the largest deviation of position; smaller motion is only noise
+_REPEATED_SHARE = 0.5  # share of a recording's samples or motion; with more it is a repetition
+_SAME_RECORDING_SHARE = 0.9  # share of its samples; slow sweeps with coarse numbers have some samples in common
 _SAMPLES_PER_CUTOFF_PERIOD = 10.0  # a shift between two samples changes the difference by 0.002
 
 
@@ -42,7 +42,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     positions = [samples.q[samples.usable] for samples in recordings]
     velocities = [samples.v[samples.usable] for samples in recordings]
     steps = [float(np.median(np.diff(samples.time))) for samples in recordings]
-    # Repeating a short piece adds no motion: the longest travel of all recordings counts.
+    # Repeating a short piece does not add motion: the longest travel of all recordings counts.
     travelled = np.max([np.abs(v).sum(axis=0) * step for v, step in zip(velocities, steps, strict=True)], axis=0)
     duration = sum(len(v) * step for v, step in zip(velocities, steps, strict=True))
     ranges, names = np.ptp(np.concatenate(positions), axis=0), np.array(model.joint_names)
@@ -53,7 +53,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     findings = []
     name = recordings[0].name if len(recordings) == 1 else ""
     if duration < _MIN_MOTION_S or len(recordings) == 1 and (~still).any() and traverses[~still].max() < _MIN_TRAVERSES:
-        evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
+        evidence = f"{duration:.2g} s of motion, in which joints go through their range at most"
         evidence += f" {traverses[~still].max(initial=0.0):.1f} times"
         findings.append(Finding.with_remedy("short_recording", Severity.REFUSE, evidence, recording=name))
     if still.any():
@@ -84,14 +84,14 @@ def _lockstep(v: Array, names: np.ndarray, recording: str) -> list[Finding]:
 
 @dataclass(frozen=True)
 class RepeatedMotion:
-    """Share of a recording's motion that others also contain.
+    """Share of a recording's motion that other recordings also contain.
 
     Attributes
     ----------
     share : share of the motion's energy, 0 to 1, in windows that another recording repeats.
     difference : root mean square of the difference in position and velocity after the best shifts, over all moving
-        joints, as a share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
-    by : indices of the other recordings that repeat half of it or more, or of the one that repeats most.
+        joints, as a share of the motion: 0 for a repetition, 1 or more for unrelated motions.
+    by : indices of the other recordings that repeat half of it or more, or else of the recording that repeats most.
     """
 
     share: float
@@ -100,12 +100,12 @@ class RepeatedMotion:
 
     @property
     def new(self) -> bool:
-        """Whether the motion is another one."""
+        """Whether the motion is new."""
         return self.share < _REPEATED_SHARE
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
-    """Share of the distinct pairs of samples of a recording that another also has: joints, and pose of the base."""
+    """Share of a recording's distinct pairs of samples (joints, pose of the base) that another recording also has."""
     names = [name for name in recording.joint_names if name in other.joint_names]
     if not names or (recording.base_pose is None) != (other.base_pose is None):
         return 0.0
@@ -114,7 +114,7 @@ def shared_samples(recording: Recording, other: Recording) -> float:
 
 
 def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
-    """Bits of each distinct sample with the one after it: coarse numbers alone are the same in many recordings."""
+    """Bits of distinct pairs of consecutive samples: single samples of coarse numbers repeat in many recordings."""
     columns = [recording.joint_names.index(name) for name in names]
     base = [] if recording.base_pose is None else [recording.base_pose]
     samples = np.hstack([recording.position[:, columns], recording.effort[:, columns], *base])
@@ -123,9 +123,9 @@ def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Raise RecordingError for a recording whose samples another one has too, whatever their files' names.
+    """Raise RecordingError if two recordings have samples in common, independent of their file names.
 
-    Half of them is too much if they are held out and fitted, nearly all if both are fitted.
+    The limit is half of the samples for a held-out and a fitted recording, nearly all for two fitted recordings.
     """
     for recording, fitted in combinations(train, 2):
         if (share := shared_samples(fitted, recording)) >= _SAME_RECORDING_SHARE:
@@ -142,16 +142,16 @@ def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recor
 
 
 def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:
-    """Share of the motion of some samples that others repeat, at any shift of time.
+    """Share of the motion of samples that other samples repeat, at any shift of time.
 
-    Windows of the recording are compared with every stretch of the others by FFT.
+    An FFT compares windows of the recording with every stretch of the other recordings.
     """
     rate = _SAMPLES_PER_CUTOFF_PERIOD * samples.cutoff_hz or 1 / np.median(np.diff(samples.time))
     position, velocity = _joint_motion(samples, rate)
     centre, size = position.mean(axis=0), position.std(axis=0)
     moving = size > _MOVING_SHARE * size.max()
     if not moving.any():
-        return RepeatedMotion(0.0, 1.0, (0,))  # at rest there is no motion to repeat
+        return RepeatedMotion(0.0, 1.0, (0,))  # a recording at rest does not repeat motion
 
     def state(position: Array, velocity: Array) -> Array:
         """Positions about the centre, and velocities, of the moving joints ``(N, 2 m)``."""
@@ -164,7 +164,7 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     windows = np.array_split(motion, _WINDOW_COUNT)
     energy = np.array([np.sum(window**2) for window in windows])
     left = np.array([[_least_difference(window, other) for other in other_motions] for window in windows])
-    left = np.minimum(left, energy[:, None])  # at most as for rest
+    left = np.minimum(left, energy[:, None])  # at most the difference to rest
     same = left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None]  # per window and other recording
     shares = (energy / energy.sum()) @ same
     share = float(energy[same.any(axis=1)].sum() / energy.sum())

@@ -18,13 +18,13 @@ from .stamp_checks import as_measured, check_repairs
 
 _GAP_PERIODS = 4.0  # a longer step is counted as a gap
 _MAX_SPECTRUM_SEGMENT = 4096  # samples of a Welch segment: 4 s at 1 kHz, 40 s at 100 Hz
-_SPECTRUM_POINTS = 60  # of equal width on the logarithmic axis
-_MAX_SPECTRUM_SAMPLES = 1 << 18  # a longer recording shows its spectrum by the first so many
+_SPECTRUM_POINTS = 60  # points of equal width on the logarithmic axis
+_MAX_SPECTRUM_SAMPLES = 1 << 18  # samples from the start of a recording that enter its spectrum
 _MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment, and segments of the recording
 
 
 def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
-    """Content of a recording, given as a whole or as its consecutive parts, of which one is in memory at a time.
+    """Content of a recording, given as a whole or as consecutive parts; one part is in memory at a time.
 
     Returns
     -------
@@ -68,7 +68,7 @@ class EffortSpectrum:
     ----------
     frequency : (K,), ascending [Hz].
     density : (K, n), root of the mean power density around each frequency [N m/sqrt(Hz) or N/sqrt(Hz)].
-    cutoff_hz : cutoff of the low-pass [Hz]; 0 without one.
+    cutoff_hz : cutoff of the low-pass [Hz]; 0 without a low-pass.
     """
 
     name: str
@@ -91,7 +91,7 @@ def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> 
 
 
 def _welch(time: Array, effort: Array, segment: int) -> tuple[Array, Array]:
-    """Frequencies ``(K,)`` [Hz] and power density ``(K, n)`` from segments of so many samples."""
+    """Frequencies ``(K,)`` [Hz] and power density ``(K, n)`` from segments of ``segment`` samples."""
     rate = 1.0 / float(np.median(np.diff(time)))
     frequency, density = scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
     return frequency, density
@@ -99,7 +99,7 @@ def _welch(time: Array, effort: Array, segment: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class EffortNoise:
-    """White noise of each joint's effort, from the part of its spectrum that no motion excites.
+    """White noise of each joint's effort, from the part of its spectrum that motion does not excite.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     gaps = steps[lossy]
     recorded = {name: getattr(recording, name) for name in ("position", "velocity", "effort")}
     channels = {name: values[:, columns] for name, values in recorded.items() if values is not None}
-    stamps = {"position": recording.time}  # a position moves by more than a stale value is off
+    stamps = {"position": recording.time}  # a position moves farther than a stale value is off
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     time, name = recording.time[recording.own_rows], recording.name

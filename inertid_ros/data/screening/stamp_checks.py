@@ -1,9 +1,9 @@
-"""Stamps that are not those of measurements: another unit, jitter of the publisher, states that were published again.
+"""Stamps that differ from measurement times: another unit, jitter of the publisher, states that were published again.
 
-Stamps scatter, or come in bursts, if a state gets its stamp when it is handled: samples were measured evenly, and their
-stamps are late by the delay of the handling. A driver that publishes faster than it reads repeats positions and
-efforts: positions go up in stairs, whose steps look like motion of a high frequency, and efforts seem to have less
-noise than they have.
+If a state gets its stamp when it is handled, stamps scatter or come in bursts: samples were measured evenly, and their
+stamps are late by the handling delay. A driver that publishes faster than it reads repeats positions and efforts.
+Positions then form stairs, and the steps look like motion of a high frequency. Efforts seem to have less noise than
+they really have.
 """
 
 from dataclasses import replace
@@ -22,45 +22,45 @@ _STAMP_UNITS_S = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-
 _SAMPLE_RATES_HZ = (10.0, 20e3)  # range of joint states
 _MAX_TRAVERSE_S = 60.0  # an arm that needs longer for its range at its fastest speed is not being excited
 _UNIT_FACTOR = 3.0  # a ratio of velocities within this factor of a unit counts as that unit
-_ARRIVAL_JITTER_PERIODS = 0.2  # a fifth of what a joint moves between two samples
-_MIN_RANGE = 1e-3  # rad or m; a joint with a smaller range shows no speed
+_ARRIVAL_JITTER_PERIODS = 0.2  # a joint moves by a fifth of a step in this time
+_MIN_RANGE = 1e-3  # rad or m; a joint with a smaller range has no usable speed
 # States that a publisher repeats.
-_MAX_REPEAT_S = 0.05  # hardware read more slowly than at 20 Hz is at rest
-_EVEN_QUANTILE, _EVEN_RATIO = 0.95, 2.0  # of the steps to the next new state, over their median: longer ones are losses
-_MIN_REPEATED_SHARE = 0.2  # of the samples in motion; fewer are messages lost before the publisher, and harmless
+_MAX_REPEAT_S = 0.05  # longer repeats mean rest: drivers read their hardware at 20 Hz or faster
+_EVEN_QUANTILE, _EVEN_RATIO = 0.95, 2.0  # quantile of steps between new states over their median; longer are losses
+_MIN_REPEATED_SHARE = 0.2  # share of samples in motion; fewer are messages lost before the publisher, and harmless
 # Jitter of the stamps.
-_PAUSE_S = 0.5  # of the robot or the recorder; nothing delays a state for longer
-_UNEVEN_STEP, _MIN_UNEVEN_SHARE = 0.5, 0.1  # deviation from the mean step over it; share of steps that deviate so
-_DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # over which delays are averaged
-_SMOOTHER_RATIO = 0.5  # roughness with even stamps over that with the recorded ones
+_PAUSE_S = 0.5  # pause of the robot or the recorder; a state is not delayed for longer
+_UNEVEN_STEP, _MIN_UNEVEN_SHARE = 0.5, 0.1  # relative deviation from the mean step; share of steps that exceed it
+_DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # window over which delays are averaged
+_SMOOTHER_RATIO = 0.5  # roughness with even stamps over roughness with recorded stamps
 _ROUGHNESS_QUANTILE = 0.98  # states within bursts are even; the roughness is between bursts
-_MIN_STEP_PERIODS = 1e-3  # time goes on
+_MIN_STEP_PERIODS = 1e-3  # stamps must increase
 
 
 # States of a second publisher.
-_DRAWN_ROWS = 2000  # in which one position shows that is repeated
-_MIN_STRANGE_SHARE, _MIN_STRANGE_BORDERS = 0.02, 20  # of the states; changes between both publishers
-_STRANGE_STEPS = 5.0  # jump over the fast step (99th percentile) of the others
+_DRAWN_ROWS = 2000  # random states, to find a repeated position
+_MIN_STRANGE_SHARE, _MIN_STRANGE_BORDERS = 0.02, 20  # share of the states; changes between both publishers
+_STRANGE_STEPS = 5.0  # jump over the fast step (99th percentile) of the other states
 # Samples that are missing between even stamps.
-_EVEN_STAMPS_SHARE = 1e-3  # of the period, by which stamps that are row numbers scatter
-_DOUBLE_STEP = (1.6, 4.4)  # step of the motion over those beside it, where one to three samples are missing
-_MIN_SHOWN_STEP = 10.0  # over the noise of a step; a shorter one shows no missing sample
-_MAX_UNEVENNESS = 0.3  # difference of the steps beside one over their mean; the motion goes on evenly
-_WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # missing samples are whole numbers, in most of the places
-_MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
-# Logs put one behind the other.
-_JUMP_STEPS = 3.0  # jump over the fast step (99th percentile) of a joint; a speed that turns round changes by two
-_MAX_JUMP_PERIODS = 2.5  # between the stamps beside a jump; in a longer gap the robot has moved
-_MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one of several jumps by a fault of its own
-_JOIN_GAP_S = 5.0  # to which stamps are moved apart, so that nothing is interpolated or filtered across
+_EVEN_STAMPS_SHARE = 1e-3  # scatter over the period, below which stamps may be row numbers
+_DOUBLE_STEP = (1.6, 4.4)  # step of the motion over its neighbours, if one to three samples are missing
+_MIN_SHOWN_STEP = 10.0  # step over its noise; a shorter step does not reveal missing samples
+_MAX_UNEVENNESS = 0.3  # difference of both neighbouring steps over their mean; with less the motion is even
+_WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # numbers of missing samples are integers at most places
+_MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # steps, and share of the usable steps; fewer are chance, more are another fault
+# Concatenated logs.
+_JUMP_STEPS = 3.0  # jump over the fast step (99th percentile) of a joint; a reversal of speed changes it by two
+_MAX_JUMP_PERIODS = 2.5  # between the stamps around a jump; in a longer gap the robot has moved
+_MIN_JUMPING_SHARE = 0.5  # share of the moving joints; a single joint may jump by its own fault
+_JOIN_GAP_S = 5.0  # inserted gap, so that interpolation and filters do not cross a join
 _MAX_INSTANTS = 4  # in a message
-_MIN_LOG_S = 1.0  # of the logs, on average; what jumps more often is no log
-_JUMP_SIDE = 5  # samples on both sides of a jump, whose medians differ by it; a spike comes back
+_MIN_LOG_S = 1.0  # mean duration of the logs; more frequent jumps are not joins
+_JUMP_SIDE = 5  # samples on both sides of a jump; their medians differ by the jump, but not after a spike
 
 
 def check_stamps(recording: Recording) -> tuple[Finding, ...]:
-    """Refuse stamps in another unit (``time_unit``): the measured velocities, or a sample rate below 10 Hz of a motion
-    that takes minutes, contradict seconds."""
+    """Refuse stamps in another unit (``time_unit``): the measured velocities contradict seconds, or the sample rate is
+    below 10 Hz in a motion that takes minutes."""
     moves = np.ptp(recording.position, axis=0) > _MIN_RANGE
     if not moves.any():
         return ()
@@ -77,7 +77,7 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
         if by_velocity or (by_motion and not len(ratios) and span * factor < _MAX_TRAVERSE_S):
             evidence = f"stamps give a sample rate of {rate:.3g} Hz and {recording.duration:.3g} s of motion"
             if by_velocity:
-                evidence += f", and positions that change at {np.median(ratios):.2g} of the measured velocities"
+                evidence += f", and speeds of {np.median(ratios):.2g} times the measured velocities"
             finding = Finding.with_remedy(
                 "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit)
             return (finding,)
@@ -95,23 +95,23 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
 
     if repairs.late or repairs.repeated:
         evidence = (
-            f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
-            f" {repairs.repeated} repeated others and were left out")
+            f"{repairs.late} of {repairs.total} stamps went back by less than a few periods and were put in order, and"
+            f" {repairs.repeated} repeated stamps were left out")
         add("stamp_order", repairs.late + repairs.repeated > many, evidence)
     if repairs.elsewhere:
-        evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
+        evidence = f"{repairs.elsewhere} of {repairs.total} stamps go back or lie far off and were left out"
         add("mixed_clocks", repairs.elsewhere > many, evidence)
     if repairs.stale:
-        evidence = f"{repairs.stale} of {repairs.total} samples repeat the positions and efforts before them"
+        evidence = f"{repairs.stale} of {repairs.total} samples repeat the previous positions and efforts"
         add("repeated_states", False, evidence)
     if repairs.scatter:
-        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even ones, by which positions are smooth"
+        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even stamps, with which positions are smooth"
         add("arrival_times", False, evidence, "scatter")
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
         add("arrival_times", repairs.arrival_jitter > _ARRIVAL_JITTER_PERIODS, evidence)
     if repairs.strange:
-        evidence = f"{repairs.strange} of {repairs.total} states repeat one position, from and to which the others jump"
+        evidence = f"{repairs.strange} of {repairs.total} states repeat one position; the robot jumps there and back"
         add("second_publisher", False, evidence)
     if repairs.lost:
         add("lost_rows", False, f"the motion lacks {repairs.lost} samples between even stamps")
@@ -123,7 +123,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
 
 
 def velocity_ratio(recording: Recording) -> Array:
-    """Change of position per second over the measured velocity ``(n,)``; NaN if either does not show it."""
+    """Change of position per second over the measured velocity ``(n,)``; NaN if both are too different or too small."""
     if recording.velocity is None:
         return np.full(len(recording.joint_names), np.nan)
     rates, measured = _speeds(recording), np.asarray(recording.velocity)
@@ -142,9 +142,9 @@ def _speeds(recording: Recording) -> Array:
 
 
 def as_measured(recording: Recording) -> Recording:
-    """Repair what stamps and publishers add to the motion; the repairs of the recording count it.
+    """Repair errors that stamps and publishers add to the motion, and count them in the recording's repairs.
 
-    That are states of another publisher, missing rows, jitter, states published again, and joins of logs.
+    The errors are states of another publisher, missing rows, jitter, states published again, and joins of logs.
     """
     one_publisher = without_strange_states(recording)
     return with_joins_apart(without_repeated_states(without_stamp_jitter(with_lost_rows(one_publisher))))
@@ -153,7 +153,7 @@ def as_measured(recording: Recording) -> Recording:
 def without_strange_states(recording: Recording) -> Recording:
     """Leave out the states of a second publisher that repeats one position, such as a joint_state_publisher.
 
-    Positions jump to it and back, again and again, farther than the motion beside it goes in a step.
+    Positions jump to it and back repeatedly, and the jumps are larger than steps of the motion.
     """
     position = np.nan_to_num(recording.position)
     drawn = position[np.random.default_rng(0).integers(len(position), size=_DRAWN_ROWS)]
@@ -175,7 +175,7 @@ def without_strange_states(recording: Recording) -> Recording:
 
 
 def with_lost_rows(recording: Recording) -> Recording:
-    """Move stamps that are row numbers to where the motion was, if it is twice as fast for single steps."""
+    """Insert missing time into stamps that are row numbers, if the motion is too fast for single steps."""
     steps = np.diff(recording.time)
     period = float(np.median(steps)) if len(steps) else 0.0
     if len(steps) < 4 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
@@ -186,7 +186,7 @@ def with_lost_rows(recording: Recording) -> Recording:
     usual = 0.5 * (moved[:-2] + moved[2:])
     size = np.linalg.norm(usual, axis=1)
     shown = size > _MIN_SHOWN_STEP
-    # Where the motion goes on evenly, three steps in a row are alike but for missing samples.
+    # In even motion, three steps in a row are alike unless samples are missing.
     even = np.linalg.norm(moved[2:] - moved[:-2], axis=1) < _MAX_UNEVENNESS * size
     ratio = np.sum(moved[1:-1] * usual, axis=1) / np.maximum(size**2, 1e-300)
     least, most = _DOUBLE_STEP
@@ -204,7 +204,7 @@ def with_lost_rows(recording: Recording) -> Recording:
 
 
 def with_joins_apart(recording: Recording) -> Recording:
-    """Move stamps apart where positions of half of the joints jump, as where logs were put one behind the other."""
+    """Insert gaps into the stamps if positions of half of the joints jump, as at the joins of concatenated logs."""
     position = np.nan_to_num(recording.position)
     if len(position) < 4 * _JUMP_SIDE:
         return recording
@@ -218,7 +218,7 @@ def with_joins_apart(recording: Recording) -> Recording:
         before, after = (slice(max(row - _JUMP_SIDE, 0), row), slice(row + 1, row + 1 + _JUMP_SIDE))
         going = np.median(np.concatenate([steps[before], steps[after]]), axis=0)
         levels = [np.median(position[side], axis=0) for side in (before, after)]
-        # Beyond the motion that goes on: fast steps beside it are no jump, and a spike comes back.
+        # Change beyond the continued motion: fast steps nearby are not a jump, and a spike comes back.
         change = np.abs(levels[1] - levels[0] - (_JUMP_SIDE + 1) * going)
         if (jumps[row] & (change > np.maximum(0.5 * np.abs(steps[row]), least))).sum() >= enough:
             joins.append(row + 1)
@@ -230,11 +230,11 @@ def with_joins_apart(recording: Recording) -> Recording:
 
 
 def without_repeated_states(recording: Recording) -> Recording:
-    """Keep new states only, unless hardly any repeats the last one, or new ones come unevenly.
+    """Keep only new states, unless repeated states are rare or new states come unevenly.
 
-    A state repeats the last one if no position and no effort of any joint has changed; velocities may have, if a driver
-    takes differences of positions. A resting robot may repeat its state for long: as many of such samples stay as in
-    motion, so that they are no gap.
+    A state is repeated if the positions and efforts of all joints are unchanged; velocities may change, if a driver
+    takes differences of positions. A resting robot may repeat its state for long: samples then stay at the rate of new
+    states in motion, so that they do not become a gap.
     """
     same = _equal_to_last(recording.position)
     if same.mean() >= _MIN_REPEATED_SHARE:
@@ -259,17 +259,17 @@ def without_repeated_states(recording: Recording) -> Recording:
 
 
 def _equal_to_last(values: Array) -> NDArray[np.bool_]:
-    """Flag the rows ``(N,)`` that equal the previous one; NaN equals NaN."""
+    """Flag the rows ``(N,)`` that equal the previous row; NaN equals NaN."""
     before, after = values[:-1], values[1:]
     equal = (before == after) | (np.isnan(before) & np.isnan(after))
     return np.concatenate([[False], equal.all(axis=1)])
 
 
 def without_stamp_jitter(recording: Recording) -> Recording:
-    """Make the stamps even if positions are smoother by them than by the recorded ones.
+    """Make the stamps even if positions are smoother with even stamps than with recorded stamps.
 
-    A stamp that was measured with the state is right, however uneven: positions are smooth by it. If samples were lost,
-    the even stamps have a step as well.
+    A stamp that was measured with the state is right, even if stamps are uneven: positions are smooth with it. If
+    samples were lost, the even stamps have a step as well.
     """
     steps = np.diff(recording.time)
     going = steps < _PAUSE_S
@@ -293,7 +293,7 @@ def without_stamp_jitter(recording: Recording) -> Recording:
 
 
 def _evened(time: Array, period: float) -> Array:
-    """Stamps of one piece by the mean delay over windows, linear from the middle of each window to the next."""
+    """Stamps of one piece with the mean delay over windows, interpolated linearly between their middles."""
     rows = np.arange(len(time))
     delay = time - period * rows
     windows = max(1, len(time) // max(_MIN_WINDOW_SAMPLES, round(_DELAY_WINDOW_S / period)))
@@ -304,7 +304,7 @@ def _evened(time: Array, period: float) -> Array:
 
 
 def _roughness(time: Array, values: Array) -> Array:
-    """Distance ``(n,)`` of channels ``(N, n)`` from the line between their neighbours, hardly ever exceeded."""
+    """Distance ``(n,)`` (98th percentile) of channels ``(N, n)`` from the line between their neighbours."""
     share = ((time[1:-1] - time[:-2]) / (time[2:] - time[:-2]))[:, None]
     line = (1 - share) * values[:-2] + share * values[2:]
     return np.asarray(np.quantile(np.abs(values[1:-1] - line), _ROUGHNESS_QUANTILE, axis=0))

@@ -1,1 +1,1 @@
-"""What a motion keeps besides the limits of its joints, and the proof that it does; see :mod:`.constraint`."""
+"""Constraints on a motion in addition to joint limits, and the proof of them; see :mod:`.constraint`."""

@@ -1,4 +1,4 @@
-"""Balance of a robot whose root is on the ground: centre of mass ([Ayusawa2017]_ eq. 52), zero-moment point, normal
+"""Balance of a robot with its root on the ground: centre of mass ([Ayusawa2017]_ eq. 52), zero-moment point, normal
 force."""
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from inertid_ros.robot.model import RobotModel
 
 _MIN_AREA_WIDTH = 1e-4  # m; a narrower area is empty
 _BALANCE_PENALTY = 3000.0  # 1/m^2
-# Where the penalty begins: distance from the edges of an area as a fraction of its width; likewise of the weight.
+# Distance from the edges at which the penalty begins, as a fraction of the area's width; or fraction of the weight.
 _BALANCE_PENALTY_BEGINS = 0.1
 
 
@@ -38,7 +38,7 @@ class Polygon:
 
 
 def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
-    """Hull of the corners of an area, less a margin [m]; ExcitationError if it is empty."""
+    """Hull of the corners of an area, shrunk by a margin [m]; ExcitationError if it is empty."""
     corners = np.column_stack([area.x, area.y])
     if len(corners) < 3:
         raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
@@ -46,7 +46,7 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
         hull = scipy.spatial.ConvexHull(corners)
     except scipy.spatial.QhullError:
         raise ExcitationError(f"{key}: the area is empty, its corners lie on a line; correct them") from None
-    # Collinear corners give edges on the same line, which are one.
+    # Collinear corners give several edges on one line; keep one edge.
     edges = np.unique(np.round(hull.equations, 12), axis=0)
     normals, offsets = -edges[:, :2], edges[:, 2]
     # Radius of the largest circle inside, by linear programming: middle and radius are the variables.
@@ -54,16 +54,16 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     width = float(scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds).x[2])
     if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
-            f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
+            f"{key}: the area is empty: its points are at most {width:.4g} m from its edges, and the margin is"
             f" {margin:.4g} m; widen the area or lower the margin"
         )
     return Polygon(normals, offsets + margin, width - margin)
 
 
 class _RobotMasses:
-    """Masses of the root link, with all that is fixed to it, and of the moving bodies by the URDF.
+    """Masses of the root link, including bodies fixed to it, and of the moving bodies, from the URDF.
 
-    ``lever_arms`` ``(n,)`` bound how far the centre of all mass moves per radian (metre) of each joint [m].
+    ``lever_arms`` ``(n,)`` bound the motion of the total centre of mass per radian (metre) of each joint [m].
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -78,21 +78,21 @@ class _RobotMasses:
 
     @property
     def root_reaction(self) -> Array:
-        """``(6,)`` force and torque about the root origin that hold the root itself."""
+        """Force and torque ``(6,)`` about the root origin that support the root link alone."""
         return np.concatenate([-self._root * self.gravity, -np.cross(self._root_moment, self.gravity)])
 
     def _moments(self, placements: Array) -> Array:
-        """``(N, n, 3)`` mass times centre of mass of the bodies in the root frame, from ``(N, n, 4, 4)``."""
+        """Mass times centre of mass ``(N, n, 3)`` of the bodies in the root frame, from placements ``(N, n, 4, 4)``."""
         points = (placements[..., :3, :3] @ self._centres[..., None])[..., 0] + placements[..., :3, 3]
         return np.asarray(points * self._bodies[:, None], dtype=float)
 
     def centre(self, placements: Array) -> Array:
-        """``(N, 3)`` centre of all mass in the root frame [m]."""
+        """Total centre of mass ``(N, 3)`` in the root frame [m]."""
         return np.asarray((self._moments(placements).sum(axis=1) + self._root_moment) / self.total, dtype=float)
 
     def jacobian(self, chain: TreeKinematics, placements: Array, screws: Array) -> Array:
-        """``(N, n, 3)`` derivative of the centre of all mass with respect to the joints."""
-        beyond = chain.ancestry.astype(float)  # joints by the bodies they move
+        """Derivative ``(N, n, 3)`` of the total centre of mass with respect to the joints."""
+        beyond = chain.ancestry.astype(float)  # per joint: mask of the bodies that it moves
         mass, moment = beyond @ self._bodies, beyond @ self._moments(placements)
         moved = screws[..., :3] * mass[:, None] + np.cross(screws[..., 3:], moment)
         return np.asarray(moved / self.total, dtype=float)
@@ -106,7 +106,7 @@ def _penalty_of(slack: Array, width: Array | float) -> tuple[float, Array]:
 
 
 class CentreOfMassConstraint(constraint.Constraint):
-    """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
+    """Constraint that the prior's centre of mass, projected along gravity, stays in an area on the ground.
 
     The root link rests on the ground, the plane ``z = ground`` [m] of the root frame.
     """
@@ -122,7 +122,7 @@ class CentreOfMassConstraint(constraint.Constraint):
         self._offsets = area.offsets - ground * (area.normals @ along[:2])
 
     def below(self, q: Array) -> Array:
-        """``(N, n)`` poses to the ``(N, 2)`` points on the ground below the centre of mass, along gravity [m]."""
+        """Points ``(N, 2)`` on the ground [m] below the centre of mass, along gravity, for poses ``(N, n)``."""
         centre = self._masses.centre(self._chain.placements(q))
         return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
 
@@ -158,12 +158,12 @@ class CentreOfMassConstraint(constraint.Constraint):
 
 
 class ZeroMomentPointConstraint(constraint.Constraint):
-    """The zero-moment point of the prior stays within an area, and the normal force stays positive.
+    """Constraint that the prior's zero-moment point stays within an area, and the normal force stays positive.
 
-    Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
-    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. Bounded is its distance from an
-    edge times ``f_z``, which is positive by the last row. The root link rests on the plane ``z = ground`` [m] of the
-    root frame; ``normal_force`` is the smallest one, as a fraction of the weight.
+    Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin). The zero-moment
+    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. The bounded quantity is its
+    distance from an edge times ``f_z``; the last row keeps ``f_z`` positive. The root link rests on the plane
+    ``z = ground`` [m] of the root frame. ``normal_force`` is the smallest normal force, as a fraction of the weight.
     """
 
     positions_only = False
@@ -176,7 +176,7 @@ class ZeroMomentPointConstraint(constraint.Constraint):
         x, y = area.normals.T
         by_edge = np.column_stack([ground * area.normals, -area.offsets, y, -x, np.zeros(edges)])
         self._rows = np.vstack([by_edge, np.eye(6)[2]])
-        # The scale of all rows: distances times normal force to m, the normal force to a fraction of the weight.
+        # Scale of all rows: converts distance times normal force to m, and normal force to a fraction of the weight.
         self._weight = self._masses.total * float(np.linalg.norm(self._masses.gravity))
         self._required = np.append(np.zeros(edges), normal_force * self._weight)
         self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
@@ -210,7 +210,7 @@ class ZeroMomentPointConstraint(constraint.Constraint):
         return constraint.ConstraintUsage(float(used[worst]), descriptions[worst])
 
     def _wrench(self, q: Array, v: Array, a: Array) -> Array:
-        """``(N, 6)`` reaction at the root, the root's own weight included."""
+        """Reaction ``(N, 6)`` at the root, including the root's own weight."""
         moving = BodyWrenches.of(self._chain.state(q, v, a)).regressor @ self._model.body_prior.ravel()
         return np.asarray(moving + self._masses.root_reaction, dtype=float)
 

@@ -1,4 +1,4 @@
-"""The constraint that links keep clear of one another, of obstacles and of the floor."""
+"""Constraint that links keep clear of each other, of obstacles and of the floor."""
 
 import logging
 from collections.abc import Collection
@@ -23,30 +23,30 @@ Mask = NDArray[np.bool_]
 _CLEARANCE_PENALTY = 3000.0  # 1/m^2
 _CLEARANCE_PENALTY_BEGINS_M = 0.01  # beyond the clearance
 _RANDOM_POSES = 100
-# Shares of the random poses: pairs that are closer than the clearance in so many are close by design; of these, shapes
-# that touch in so many overlap by design.
+# Shares of the random poses. Pairs that are closer than the clearance in the first share are close by design; of these,
+# shapes that touch in the second share overlap by design.
 _ALWAYS_CLOSE_SHARE, _MOSTLY_TOUCHING_SHARE = 0.95, 0.5
-_FIXED_DISTANCE_M = 1e-6  # range of the distances of a pair that the joints do not change
-_OVERLAP_RANGE_M = 0.03  # hulls of shapes this close show how far they lie outside them
-_DISTANCE_TOLERANCE_M = 1e-5  # to which distances are computed
-_DISTANCES_PER_ROUND = 256  # measured between checks whether any more can matter
+_FIXED_DISTANCE_M = 1e-6  # a pair with a smaller range of distances has a fixed distance
+_OVERLAP_RANGE_M = 0.03  # the gap between hull and shape is measured for shapes this close
+_DISTANCE_TOLERANCE_M = 1e-5  # of computed distances
+_DISTANCES_PER_ROUND = 256  # measured before each check for the end of the search
 
 
 class ClearanceConstraint(constraint.Constraint):
-    """Links of a robot keep a distance from one another, from obstacles and from the floor.
+    """Constraint that links of a robot keep a distance from each other, from obstacles and from the floor.
 
-    Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. Where they are close, the search measures
-    convex hulls; the plan is proven with the shapes themselves.
+    Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. If capsules are close, the search
+    measures convex hulls. The proof of a plan uses the exact shapes.
 
     Parameters
     ----------
-    limits : range of poses in which pairs that cannot be kept apart are detected.
-    floor : height of the floor in the root frame [m]; -inf for none.
+    limits : range of poses for the detection of pairs that cannot be kept apart.
+    floor : height of the floor in the root frame [m]; -inf without a floor.
 
     Attributes
     ----------
-    needed : (P,), distance that each pair must keep [m]; pairs that are close by design may touch.
-    close_by_design : pairs of names, of two links or a link and the floor, that are only kept from touching.
+    needed : (P,), required distance of each pair [m]; zero for pairs that are close by design.
+    close_by_design : pairs of names, of two links or of a link and the floor; the constraint only prevents contact.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class ClearanceConstraint(constraint.Constraint):
         names = [item.name for item in objects]
         twice = sorted({name for name in names if names.count(name) > 1 or name == collision.FLOOR})
         if twice:
-            raise ExcitationError(f"collision.obstacles: '{twice[0]}' is taken; give the obstacle another name")
+            raise ExcitationError(f"collision.obstacles: name '{twice[0]}' is in use; give the obstacle another name")
         skipped = collision.named_pairs(options.ignored, objects)
         if options.srdf:
             skipped |= collision.srdf_pairs(options.srdf)
@@ -84,11 +84,11 @@ class ClearanceConstraint(constraint.Constraint):
         self.scene = Scene(model, objects, [pairs[index] for index in checked], floor)
 
     def _by_design(self, scene: Scene, needed: Array) -> tuple[Mask, Mask, Mask]:
-        """Which pairs ``(P,)`` are never close, always close, and close by design and only kept from touching.
+        """Masks ``(P,)`` of pairs that are never close, always close, and close by design.
 
-        Never close are pairs whose distance the joints do not change and that are far apart; always close are links
-        that are closer than ``needed`` in all poses. Of the latter, those that touch in some poses but not in most are
-        kept from touching, and so are links always close to the floor, such as the fork of a stacker.
+        Pairs with a fixed, large distance are never close. Links that are closer than ``needed`` in all poses are
+        always close. If such links touch in some poses but not in most, they are close by design, and only their
+        contact is prevented. This also applies to links always close to the floor, such as the fork of a stacker.
         """
         placements = self._random_placements(scene, 0)
         distances = scene.capsule_distances(placements)
@@ -103,8 +103,8 @@ class ClearanceConstraint(constraint.Constraint):
                 near[pair] = floor[pair] or 0 < (exact < _DISTANCE_TOLERANCE_M).mean() < _MOSTLY_TOUCHING_SHARE
                 always[pair] = not near[pair]
         for which, notice in (
-            (always & close.any(axis=0), "always close to each other, and not kept apart"),
-            (near, "always closer than the clearance, and kept from touching only"),
+            (always & close.any(axis=0), "always close to each other, so their distance is not checked"),
+            (near, "always closer than the clearance, so only their contact is prevented"),
         ):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
@@ -127,7 +127,7 @@ class ClearanceConstraint(constraint.Constraint):
         return constraint.Penalty(value, position=slope)
 
     def refine(self, motion: constraint.MotionSamples) -> bool:
-        """Hulls of a pair that is too close may overlap by no more than in that pose."""
+        """Reduce the allowed overlap of the hulls of a pair that is too close to its value in that pose."""
         pairs, gap, slack = self._gaps(motion.state.placements)
         before = self._allowed_overlap.copy()
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
@@ -147,7 +147,7 @@ class ClearanceConstraint(constraint.Constraint):
         return np.asarray(bounds.velocity @ self.scene.lever_arms.T, dtype=float)
 
     def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[constraint.Indices, constraint.Indices]:
-        """Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly."""
+        """Balls decide most pairs, and capsules most of the rest; only the remaining pairs are measured exactly."""
         placements, swept = self.scene.chain.placements(curve.position), rates * np.diff(curve.time)[:, None]
         bound = self.scene.ball_distances(placements)
         segments, pairs = np.nonzero(0.5 * (bound[:-1] + bound[1:] - swept) < self.needed)
@@ -165,7 +165,7 @@ class ClearanceConstraint(constraint.Constraint):
         return constraint.ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
 
     def closest_approach(self, plan: Plan) -> constraint.Clearance | None:
-        """Point at which a motion has the smallest distance beyond the clearance; None without pairs."""
+        """Closest approach of a motion relative to the required clearance; None without pairs."""
         placements = self.scene.chain.placements(plan.position)
         bounds = self.scene.ball_distances(placements) - self.needed
         order, smallest, where = np.argsort(bounds, axis=None), np.inf, (0, 0)
@@ -187,9 +187,9 @@ class ClearanceConstraint(constraint.Constraint):
 
     @cached_property
     def _allowed_overlap(self) -> Array:
-        """``(P,)`` overlap of hulls that the search allows [m]: how far they lie outside shapes that are close.
+        """Overlap ``(P,)`` of hulls that the search allows [m]: the gap between hulls and close shapes.
 
-        It is the median over random poses, and :meth:`refine` lowers it if it is too much. Without it, hulls of links
+        It is the median over random poses, and :meth:`refine` lowers it if it is too large. Without it, hulls of links
         that are close by design, such as a shoulder in the hollow of a trunk, would exclude good poses.
         """
         pairs, gap, slack = self._gaps(self._random_placements(self.scene, 1))
@@ -201,7 +201,7 @@ class ClearanceConstraint(constraint.Constraint):
         return out
 
     def _gaps(self, placements: Array) -> tuple[constraint.Indices, Array, Array]:
-        """Pairs with close hulls in each pose, distance of hulls outside the shapes, and distance less clearance."""
+        """Pairs with close hulls in each pose, gap between hulls and shapes, and distance minus clearance."""
         capsules = self.scene.capsule_distances(placements)
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
@@ -224,7 +224,7 @@ class ClearanceConstraint(constraint.Constraint):
                 f"link '{first}': comes to {distance:.3f} m from the floor at {height:.3f} m {when}, closer than"
                 f" the clearance {needed:.3f} m; {remedy}, or correct excitation.floor_m or {self._option([second])}"
             )
-        than = f"closer than the clearance {needed:.4f} m" if needed else "which touches it"
+        than = f"closer than the clearance {needed:.4f} m" if needed else "in contact with it"
         return (
             f"link '{first}': comes to {distance:.4f} m from '{second}' {when}, {than};"
             f" {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"

@@ -1,4 +1,4 @@
-"""Collision objects, links and obstacles; and the pairs of them to keep apart."""
+"""Collision objects (links and obstacles), and the pairs of objects to keep apart."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class CollisionObject:
-    """A link or an obstacle, fixed to a moving ``body``; -1 is the root.
+    """Link or obstacle, fixed to a moving ``body``; -1 is the root.
 
-    The shapes of a link without usable geometry are ``lines``, rods of no width between joints.
+    A link without usable geometry has ``lines``: rods of zero width between joints.
     """
 
     name: str
@@ -42,7 +42,7 @@ class CollisionObject:
 
 
 def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionObject, ...]:
-    """The links of a robot; lines between joints represent a moving body without usable geometry, with a warning."""
+    """Links of a robot; lines between joints replace a moving body without usable geometry, with a warning."""
     shapes, problems = collision_shapes(model, folders)
     solid, links = {shape.body for shape in shapes}, dict[str, list[CollisionShape]]()
     bare = [body for body in range(model.joints) if body not in solid]
@@ -58,19 +58,19 @@ def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> st
     sentences = []
     if problems:
         link = next(iter(problems))
-        others = f", nor can that of {', '.join(list(problems)[1:])}" if len(problems) > 1 else ""
+        others = f"; also of {', '.join(list(problems)[1:])}" if len(problems) > 1 else ""
         sentences.append(f"collision geometry cannot be used: {problems[link]}{others}")
     if bare:
         names = ", ".join(model.link_names[body] for body in bare)
         sentences.append(
-            f"no collision geometry for {names}: of these only the lines between joints keep clear of floor and"
-            " obstacles, and nothing of each other"
+            f"no collision geometry for {names}: only lines between their joints keep clear of floor and obstacles,"
+            " without checks against other links"
         )
     return "; ".join(sentences)
 
 
 def _rods(model: RobotModel, body: int) -> tuple[CollisionShape, ...]:
-    """Capsules of no width from a body's joint to the joints and frames fixed to it."""
+    """Capsules of zero width from a body's joint to the joints and frames fixed to the body."""
     robot, joint = model.pinocchio, body + 1
     ends = [np.array(robot.jointPlacements[child].translation) for child in robot.children[joint]]
     fixed = (frame for frame in robot.frames if frame.parentJoint == joint and frame.type == pin.FrameType.BODY)
@@ -96,9 +96,9 @@ def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[Collisio
 def candidate_pairs(
     model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool
 ) -> list[Pair]:
-    """Pairs of objects that move relative to one another and are not adjacent at a joint.
+    """Pairs of objects that move relative to each other and are not adjacent at a joint.
 
-    The last ``obstacles`` objects are obstacles. Links that are lines are kept apart from obstacles only.
+    The last ``obstacles`` objects are obstacles. Links with ``lines`` are kept apart from obstacles only.
     """
     links = len(objects) - obstacles
     groups, adjacent = _rigid_groups(parsing.parse_description(model.urdf))
@@ -116,7 +116,7 @@ def candidate_pairs(
 
 
 def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[str]]]:
-    """One name per link for all that fixed joints connect; and pairs of names, equal or with a joint between."""
+    """Name of the rigid group of each link (links connected by fixed joints); pairs of equal or adjacent groups."""
     joints = [(*parsing.ends(joint), joint.get("type") == "fixed") for joint in root.findall("joint")]
     parent_of = {child: parent for parent, child, fixed in joints if fixed}
 
@@ -147,14 +147,14 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
 
 
 def named_pairs(ignored: Mapping[str, Sequence[str]], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
-    """Pairs of each link or obstacle with each of those that ``ignored`` lists for it; unknown names are refused."""
+    """Pairs of each link or obstacle in ``ignored`` with each object in its list; unknown names are refused."""
     available = {item.name for item in objects} | {FLOOR}
     pairs = set()
     for names in ((first, second) for first, others in ignored.items() for second in others):
         for name in names:
             if name not in available:
                 raise ExcitationError(
-                    f"collision.ignored: '{name}' is no link with collision shapes and no obstacle; there are"
+                    f"collision.ignored: '{name}' is neither a link with collision shapes nor an obstacle; give some of"
                     f" {', '.join(sorted(available))}"
                 )
         pairs.add(frozenset(names))

@@ -1,26 +1,26 @@
-"""The interface of constraints on a motion, and the proof that a motion keeps one between samples too.
+"""Interface of constraints on a motion, and the proof that a motion keeps a constraint between samples too.
 
-Position, velocity and acceleration need no constraint object: every shape of motion is scaled until it fits them
-(:func:`.scale_to_limits`). Everything else is a :class:`.Constraint`, and appears in three places:
+Limits of position, velocity and acceleration need no constraint object: every shape of motion is scaled until it fits
+them (:func:`.scale_to_limits`). Every other constraint is a :class:`.Constraint`, and appears in three places:
 
-- **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.
+- **Before the search** :meth:`Constraint.check_start` refuses an infeasible start pose.
 - **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with a
-  margin, smooth, and growing with the violation. It is evaluated at samples only and may be coarse; it proves nothing.
-- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates it is made
-  smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before it moves a
-  robot, so it must accept plans that were made elsewhere.
+  margin, smooth, and growing with the violation. It is evaluated at samples only, may be coarse, and is not a proof.
+- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates the check
+  is scaled down as a whole until the check holds, as the start pose is feasible. The same check refuses a plan before
+  it moves a robot, so it must accept plans from other sources.
 
-A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction at
-the base) gives the derivative with respect to the regressor's elements instead, as weights; the problem adds the
+A penalty comes with its derivative along the motion. Penalties that depend on the regressor (joint efforts, reaction at
+the base) give the derivative with respect to the regressor's elements instead, as weights; the problem adds the
 weights of all terms and differentiates the regressor once (:func:`.regressor_product_gradient`).
 
 To add a constraint: derive from :class:`Constraint`; write its options into ``ExcitationOptions``; let
 :func:`.motion_constraints` make it.
 
-**The proof.** A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2``
-between two instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven;
-elsewhere it is halved, until every part is proven or the function is negative at some instant. The rates come from the
-motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
+**The proof.** A function with values ``f0`` and ``f1`` at two instants ``h`` apart, and a rate of change of at most
+``rate`` per second, cannot fall below ``(f0 + f1 - rate h) / 2`` between them. If this bound is positive, the interval
+is proven. If not, it is halved, until every part is proven or the function is negative at some instant. The rates come
+from the motion's derivatives, which the Bernstein form of its polynomial bounds on every interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ _MAX_UNDECIDED = 400_000  # parts of the motion; more would take too long to dec
 
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion ``(N, n)`` at instants ``step`` [s] apart, and its kinematics, computed once on demand."""
+    """Motion ``(N, n)`` at instants ``step`` [s] apart, and its kinematics, computed once on demand."""
 
     chain: TreeKinematics
     q: Array
@@ -69,16 +69,16 @@ class MotionSamples:
 
 @dataclass(frozen=True)
 class Penalty:
-    """Value of a penalty, at least zero and of order one for a violation that matters, and its derivatives.
+    """Value of a penalty (not negative; of order one for a relevant violation) and its derivatives.
 
     Attributes
     ----------
     position, velocity, acceleration : (N, n), derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
         Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
-        ``model.body_prior.ravel()``; counted in addition.
+        ``model.body_prior.ravel()``; adds to the derivatives above.
     base_weights : ndarray or float, shape (N, 6, 10 nb)
-        Likewise for the regressor of the reaction wrench (force, torque) at the root, in its frame.
+        Derivative with respect to the regressor of the reaction wrench (force, torque) at the root, in its frame.
     """
 
     value: float
@@ -104,8 +104,8 @@ class Clearance:
 
     def __str__(self) -> str:
         return (
-            f"'{self.link}' comes to {1e3 * self.closest_m:.0f} mm from '{self.other}' at {self.time_s:.2f} s,"
-            f" at least {1e3 * self.required_m:.0f} mm are kept"
+            f"closest approach: '{self.link}' to '{self.other}', {1e3 * self.closest_m:.0f} mm at {self.time_s:.2f} s"
+            f" (required {1e3 * self.required_m:.0f} mm)"
         )
 
 
@@ -113,8 +113,8 @@ class Clearance:
 class ConstraintUsage:
     """Largest fraction of a constraint that a motion uses; 1 is just allowed.
 
-    ``description`` says what is limited, such as ``effort of joint 'elbow'``; ``option`` gives more room, and is empty
-    if the robot sets the limit; ``clearance`` is the closest approach, if distances are constrained.
+    ``description`` is the limited quantity, such as ``effort of joint 'elbow'``. ``option`` is the option that gives
+    more room, empty if the robot sets the limit. ``clearance`` is the closest approach, if distances are constrained.
     """
 
     used: float
@@ -125,7 +125,7 @@ class ConstraintUsage:
 
 @dataclass(frozen=True)
 class DerivativeBounds:
-    """Bounds ``(S, n)`` of the absolute derivatives of a motion on S segments."""
+    """Bounds ``(S, n)`` on the absolute derivatives of a motion, on S segments."""
 
     velocity: Array
     acceleration: Array
@@ -137,10 +137,10 @@ State = tuple[Array, Array, Array]
 
 
 class Constraint(Protocol):
-    """A constraint on whole motions of one robot within its limits: C functions of the state, numbered by channel, that
-    must not be negative. Can be pickled.
+    """Constraint on whole motions of one robot within its limits: C functions of the state, one per channel, that must
+    not be negative. Can be pickled.
 
-    A penalty that depends on positions alone (``positions_only``) is cheap, and evaluated at more instants.
+    A penalty that depends on positions alone (``positions_only``) is cheap, and is evaluated at more instants.
     """
 
     positions_only: bool
@@ -153,35 +153,35 @@ class Constraint(Protocol):
         return False
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
-        """``(N, C)`` values at ``(N, n)`` samples; of those that are not negative, lower bounds will do."""
+        """Values ``(N, C)`` at samples ``(N, n)``; values that are not negative may be lower bounds."""
 
     def values(self, q: Array, v: Array, a: Array, channels: Indices) -> Array:
-        """``(K,)`` exact values of one channel each at ``(K, n)`` samples."""
+        """Exact values ``(K,)`` at samples ``(K, n)``, one channel each."""
         return self.slack(q, v, a)[np.arange(len(q)), channels]
 
     def rates(self, bounds: DerivativeBounds) -> Array:
-        """``(S, C)`` bounds of how fast every channel can change on every segment [1/s]."""
+        """Bounds ``(S, C)`` on the rate of change of every channel on every segment [1/s]."""
 
     def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[Indices, Indices]:
-        """Segments of a curve and channels ``(K,)`` that are left to prove."""
+        """Segments of a curve and channels ``(K,)`` that still need a proof."""
         segments, channels = np.indices(rates.shape).reshape(2, -1)
         return segments, channels
 
     def violation(self, state: State, channel: int, when: str, at_rest: bool) -> str:
-        """Message about a state ``(1, n)`` each at which a channel is negative: one line with constraint, joint or
-        link, value and limit, and what to do."""
+        """Message on a state ``(1, n)`` each with a negative channel: one line with constraint, joint or link, value,
+        limit and remedy."""
 
     def usage(self, plan: Plan) -> ConstraintUsage: ...
 
     def check_start(self, pose: Array) -> None:
-        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot even rest."""
+        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot rest."""
         state = pose[None], np.zeros((1, len(pose))), np.zeros((1, len(pose)))
         slack = self.slack(*state)[0]
         if (slack < 0).any():
             raise ExcitationError(self.violation(state, int(np.argmin(slack)), "in the start pose", True))
 
     def check(self, plan: Plan) -> None:
-        """Raise ExcitationError for a motion that violates the constraint anywhere, between points too."""
+        """Raise ExcitationError for a motion that violates the constraint, also between points."""
         worst = find_violation(plan.curve, self)
         if worst is not None:
             time, channel = worst
@@ -189,7 +189,7 @@ class Constraint(Protocol):
 
 
 def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint], None]) -> str:
-    """Message of the first constraint that a check refuses; empty if it refuses none."""
+    """Message of the first constraint that a check refuses; empty if all constraints pass."""
     try:
         for constraint in constraints:
             check(constraint)
@@ -199,14 +199,14 @@ def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint
 
 
 def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
-    """Bounds of a curve on the segments between its knots."""
+    """Bounds on the derivatives of a curve, on the segments between its knots."""
     return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
 
 
 def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[float, int] | None:
-    """Time [s] and channel at which a channel is most negative, or closest to zero if that is too close for a proof.
+    """Time [s] and channel of the most negative value, or of a value too close to zero for a proof.
 
-    None is the proof that no channel is negative anywhere.
+    None is the proof that all channels are non-negative everywhere.
     """
     rates = constraint.rates(derivative_bounds(curve))
     segments, channels = constraint.undecided(curve, rates)
@@ -237,7 +237,7 @@ def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[flo
 def _at_knots(
     curve: PiecewiseQuintic, constraint: Constraint, segments: Indices, channels: Indices
 ) -> tuple[Array, Array]:
-    """Values at both ends of segments; those of adjacent segments are computed once."""
+    """Values at both ends of segments; values at shared ends are computed once."""
     keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
     (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)
     values = constraint.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)

@@ -1,4 +1,4 @@
-"""Joint efforts that the prior model needs for a motion, bounds of their rates, and their limits."""
+"""Joint efforts of the prior model for a motion, bounds on their rates, and their limits."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ _EFFORT_STEP_S = 0.01
 
 
 def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """``(N, n)`` efforts [N m or N] of the URDF's bodies and friction along ``(N, n)`` samples.
+    """Efforts ``(N, n)`` [N m or N] of the URDF's bodies and friction along samples ``(N, n)``.
 
-    Coulomb friction adds its full size to the rest of the effort, since its sign is undefined at rest.
+    Coulomb friction adds its full size to the rest of the effort, as its sign is undefined at rest.
     """
     tau = rigid_torque(model, model.body_prior, q, v, a)
     tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
@@ -27,7 +27,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 class EffortConstraint(constraint.Constraint):
-    """The effort of the prior model keeps limits ``(n,)`` [N m or N], whose margin covers errors of the prior.
+    """Constraint that the effort of the prior model keeps limits ``(n,)`` [N m or N] with a margin for prior errors.
 
     Its functions of the state are the unused fractions of the limits.
     """
@@ -38,7 +38,7 @@ class EffortConstraint(constraint.Constraint):
         self._model, self._limits, self._bounds = model, effort, WrenchRateBounds(model)
 
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
-        """Mean over samples of the squared excess over the limits, as a fraction of them."""
+        """Mean over samples of the squared excess over the limits, relative to the limits."""
         ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self._limits
         excess = np.maximum(np.abs(ratio) - _EFFORT_PENALTY_BEGINS, 0.0)
         value = _EFFORT_PENALTY * float((excess**2).sum()) / len(motion)
@@ -64,7 +64,7 @@ class EffortConstraint(constraint.Constraint):
                 f"joint '{name}': the motion needs {effort:.4g} N m {when}, beyond its effort"
                 f" limit {limit:.4g} N m; move slower, elsewhere, or correct the limit"
             )
-        of_it = f", {friction:.4g} of it the friction of its <dynamics>" if friction > 0.5 * effort else ""
+        of_it = f", including {friction:.4g} N m of friction (<dynamics>)" if friction > 0.5 * effort else ""
         return (
             f"joint '{name}': needs {effort:.4g} N m to stand at the start pose{of_it},"
             f" beyond its effort limit {limit:.4g} N m; start elsewhere, correct the limit"
@@ -79,16 +79,16 @@ class EffortConstraint(constraint.Constraint):
 
 
 class WrenchRateBounds:
-    """Bounds of the rates of joint efforts and of the reaction at the base, for the inertia of the URDF.
+    """Bounds on the rates of joint efforts and of the reaction at the base, for the inertia of the URDF.
 
-    Norms alone are propagated along the tree: outward those of the motion (angular velocity, its first two derivatives,
-    acceleration and jerk of the origins), inward those of forces and moments and of their rates of change in the root
-    frame. The bounds hold in every pose, and are several times too large; halving of segments makes up for that.
+    Only norms are propagated along the tree. Outward: norms of the motion (angular velocity, its first two derivatives,
+    acceleration and jerk of the origins). Inward: norms of forces and moments, and of their rates of change in the root
+    frame. The bounds hold in every pose, and are several times too large; halving of segments compensates for this.
     """
 
     def __init__(self, model: RobotModel) -> None:
         strokes = np.nan_to_num(np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper)), posinf=0.0)
-        # Parent, whether it slides, and largest distance from the parent's origin, by joint.
+        # Per joint: parent, whether it slides, and largest distance from the parent's origin.
         self._joints = [
             (joint.parent, joint.prismatic, np.linalg.norm(joint.placement_translation) + joint.prismatic * stroke)
             for joint, stroke in zip(model.tree, strokes, strict=True)
@@ -100,14 +100,14 @@ class WrenchRateBounds:
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
     def rates(self, bounds: constraint.DerivativeBounds) -> tuple[Array, Array, Array]:
-        """Bounds of rates of change on S segments.
+        """Bounds on rates of change on S segments.
 
-        Returns those of joint efforts ``(S, n)`` [N m/s or N/s] of bodies, rotors and viscous friction, and of force
+        Returns bounds for joint efforts ``(S, n)`` [N m/s or N/s] of bodies, rotors and viscous friction, and for force
         and moment ``(S,)`` of the moving bodies at the root origin, gravity included.
         """
         count, joints = len(bounds.velocity), len(self._joints)
         zero = np.zeros(count)
-        # The root, which rests, is parent -1.
+        # Parent -1 is the root, which rests.
         motions = [_MotionNorms(zero, zero, zero, zero + self._gravity, zero)] * (joints + 1)
         for joint, (parent, slides, lever) in enumerate(self._joints):
             rates = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
@@ -138,7 +138,7 @@ class WrenchRateBounds:
 
 @dataclass(frozen=True)
 class _MotionNorms:
-    """Norms ``(M,)`` at a point of a body: angular velocity, two derivatives, acceleration (less gravity), jerk."""
+    """Norms ``(M,)`` at a point of a body: angular velocity, two derivatives, acceleration (minus gravity), jerk."""
 
     angular: Array
     turn: Array

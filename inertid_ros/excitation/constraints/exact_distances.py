@@ -1,4 +1,4 @@
-"""Exact distances of collision objects by Coal: of convex hulls first, of meshes where their hulls are too close."""
+"""Exact distances of collision objects by Coal: first of convex hulls, then of meshes if their hulls are too close."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from inertid_ros.excitation.constraints.constraint import Indices
 from inertid_ros.robot.urdf.meshes import Mesh, collision_library
 from inertid_ros.robot.urdf.shapes import CollisionShape
 
-_LIBRARY_TOLERANCES = (1e-8, 1e-6, 1e-4)  # the first with which the library converges is used
-_NOT_CONVERGED_M = -1e6  # the library returns less, its smallest number, if it does not converge
-_ASSUMED_OVERLAP_M = 1e-3  # for shapes that overlap if the library converges with no tolerance
+_LIBRARY_TOLERANCES = (1e-8, 1e-6, 1e-4)  # tried in this order until the library converges
+_NOT_CONVERGED_M = -1e6  # the library returns its smallest number, below this, if it does not converge
+_ASSUMED_OVERLAP_M = 1e-3  # overlap of shapes if the library does not converge with any tolerance
 
 
 @dataclass(frozen=True)
 class Closest:
-    """Distances ``(K,)`` of pairs of convex shapes [m], minus the depth of an overlap; closest (or deepest) points
-    ``(2, 3, K)`` of both, and unit vectors ``(3, K)`` from second to first, NaN if no nearer than asked for."""
+    """Distances ``(K,)`` of pairs of convex shapes [m], negative for an overlap; closest (or deepest) points
+    ``(2, 3, K)`` of both, and unit vectors ``(3, K)`` from second to first, NaN at the requested distance or beyond."""
 
     distance: Array
     points: Array
@@ -34,7 +34,7 @@ class Closest:
 class ExactDistances:
     """Distances between the shapes of objects; object -1 is the floor at a height [m].
 
-    Pickled without the objects of the library.
+    Pickling leaves out the objects of the library.
     """
 
     def __init__(self, objects: Sequence[CollisionObject], height: float = -np.inf) -> None:
@@ -45,7 +45,7 @@ class ExactDistances:
 
     @cached_property
     def _geometry(self) -> list[list[tuple[Any, Any, Any]]]:
-        """Per object and shape: convex hull, mesh (the hull again without one), placement in its body."""
+        """Per object and shape: convex hull, mesh (or the hull again), placement in its body."""
         floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), self._height)
         geometry = [[(*_model(shape), _transform(shape.placement)) for shape in item.shapes] for item in self._objects]
         return [*geometry, [(floor, floor, _transform(np.eye(4)))]]
@@ -71,9 +71,9 @@ class ExactDistances:
         """Distances of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``, and their closest points in the root
         frame.
 
-        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances are those of
-        convex hulls; if ``exact``, of the meshes inside where hulls are closer than ``enough`` ``(K,)`` [m]. From
-        distances of ``enough`` on, points do not matter, nor do they if ``exact``.
+        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances belong to
+        convex hulls; if ``exact``, to the meshes inside for hulls closer than ``enough`` ``(K,)`` [m]. Points are valid
+        only for distances below ``enough``, and not if ``exact``.
         """
 
         @cache
@@ -91,8 +91,8 @@ class ExactDistances:
                 for hull_2, mesh_2, at_2 in against:
                     value = measure(hull_1, at_1, hull_2, at_2)
                     if exact and value < far and second >= 0 and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
-                        # The distance of surfaces of meshes is zero or less if they overlap. The lowest point of a
-                        # hull is that of its mesh.
+                        # The distance of mesh surfaces is zero or less if they overlap. A hull and its mesh have the
+                        # same lowest point, so the floor needs only the hull.
                         value = max(value, measure(mesh_1, at_1, mesh_2, at_2))
                     if value >= smallest:
                         continue
@@ -116,7 +116,7 @@ def _model(shape: CollisionShape) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=512)
 def surface_models(mesh: Mesh) -> tuple[Any, Any]:
-    """Coal's models of a mesh: its convex hull, and the whole of it."""
+    """Coal's models of a mesh: convex hull and whole mesh."""
     coal = collision_library()
     whole, points, triangles = coal.BVHModelOBBRSS(), coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     whole.beginModel(len(mesh.triangles), len(mesh.vertices))

@@ -1,4 +1,4 @@
-"""The constraints that a robot's options ask for, and what is assumed to surround it: floor or mounting plane."""
+"""Constraints according to a robot's options, and its assumed surroundings: floor or mounting plane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf.shapes import CollisionShape, corners_in_body
 
-# A limb is a leg if it reaches this far below the base, as a fraction of its length and in m: arms on a table do not,
-# but for some centimetres if they lie stretched.
+# A limb is a leg if it reaches this far below the base, as a fraction of its length and in m. Stretched arms on a table
+# reach only some centimetres below.
 _MIN_LEG_SHARE, _MIN_LEG_M = 0.15, 0.1
-_WHEEL_ANGLES, _MAX_WHEEL_RUNOUT_M = 16, 0.01  # heights of a wheel at these angles differ by no more
-_MIN_MOUNTING_COSINE = 0.5  # between gravity and the direction that a mounting stands for
+_WHEEL_ANGLES, _MAX_WHEEL_RUNOUT_M = 16, 0.01  # largest difference of the heights of a wheel over these angles
+_MIN_MOUNTING_COSINE = 0.5  # between gravity and the direction of a mounting
 
 Shapes = tuple[CollisionShape, ...]
 
@@ -31,7 +31,7 @@ Shapes = tuple[CollisionShape, ...]
 def motion_constraints(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None
 ) -> tuple[Constraint, ...]:
-    """All constraints on a motion of this robot, except its limits of position, velocity and acceleration."""
+    """All constraints on a motion of this robot, except limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
     balance = options.balance
     constraints: list[Constraint] = [EffortConstraint(model, limits.effort)]
@@ -51,14 +51,14 @@ def motion_constraints(
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Floor or mounting plane, obstacles, and what is not checked.
+    """Floor or mounting plane, obstacles, and missing checks.
 
     Attributes
     ----------
-    floor_m : height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
-    floor : sentence: what was assumed or configured.
+    floor_m : height in the root frame [m] that all moving links stay above; -inf without a floor.
+    floor : sentence on the assumed or configured floor.
     unknown : whether the height of the floor is unknown although the options do not exclude a floor.
-    others : sentences: obstacles, and what is not checked.
+    others : sentences on obstacles and missing checks.
     """
 
     floor_m: float
@@ -72,7 +72,7 @@ class Surroundings:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """A finding if the motion may meet an unknown floor."""
+        """Finding if the motion may hit a floor of unknown height."""
         if not self.unknown:
             return ()
         return (Finding.with_remedy("unknown_floor", Severity.CARE, self.floor),)
@@ -81,8 +81,8 @@ class Surroundings:
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:
     """Surroundings of the robot according to its options and its base.
 
-    A robot is mounted by the lowest point of its root link, or of its wheels, unless its limbs reach farther down, as
-    legs do. The direction of gravity must not contradict the mounting.
+    A robot is mounted at the lowest point of its root link or of its wheels, unless its limbs reach farther down, such
+    as legs. The direction of gravity must not contradict the mounting.
     """
     shapes, problems = collision_shapes(model, options.collision.mesh_folders)
     return replace(_floor(model, limits, options, shapes, problems), others=_others(model, options.collision, shapes))
@@ -91,36 +91,36 @@ def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOpt
 def _floor(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, shapes: Shapes, problems: Mapping[str, str]
 ) -> Surroundings:
-    distance = f"{1e3 * options.collision.obstacle_clearance_m:g} mm are kept from"
+    distance = f"clearance of {1e3 * options.collision.obstacle_clearance_m:g} mm to"
     if np.isfinite(options.floor_m):
         return Surroundings(options.floor_m, f"{distance} the floor at {options.floor_m:.3f} m, as given")
     if options.mounting == "none" or model.free:
-        return Surroundings(-np.inf, "no floor is looked at (excitation.mounting: none)")
+        return Surroundings(-np.inf, "the floor is not checked (excitation.mounting: none)")
     _check_gravity(model, options.mounting)
     base = _lowest_of_base(model, shapes, problems)
     if base is None:
-        bare = f"no floor is looked at, since link '{model.root_name}' has no collision geometry"
+        bare = f"the floor is not checked, as link '{model.root_name}' has no collision geometry"
         return Surroundings(-np.inf, bare, True)
     height, link = min([base, *_wheels(model, shapes)]) if options.mounting == "floor" else base
     leg = _leg(model, limits, shapes, height)
     if leg is not None:
         depth, name = leg
-        below = f"'{name}' is {depth:.2f} m below '{link}' with its joints at zero or middle"
-        return Surroundings(-np.inf, f"no floor is looked at, since {below}", True)
-    where = f"at {round(height, 3) + 0.0:.3f} m, the lowest point of '{link}' (excitation.floor_m changes it)"
+        below = f"'{name}' is {depth:.2f} m below '{link}' with joints at zero or mid-range"
+        return Surroundings(-np.inf, f"the floor is not checked, as {below}", True)
+    where = f"at {round(height, 3) + 0.0:.3f} m, the lowest point of '{link}' (set excitation.floor_m to change it)"
     if options.mounting == "floor":
         return Surroundings(height, f"{distance} a floor {where}")
-    return Surroundings(height, f"{distance} the {options.mounting} {where}; a floor is an obstacle to state")
+    return Surroundings(height, f"{distance} the {options.mounting} {where}; add the floor as an obstacle")
 
 
 def _others(model: RobotModel, options: CollisionOptions, shapes: Shapes) -> tuple[str, ...]:
-    out = [f"obstacles: {', '.join(options.obstacles)}" if options.obstacles else "no obstacles are stated"]
+    out = [f"obstacles: {', '.join(options.obstacles)}" if options.obstacles else "obstacles: none configured"]
     if not options.self_collision:
-        out.append("links are not kept apart (excitation.collision.self_collision: false)")
+        out.append("self-collision is not checked (excitation.collision.self_collision: false)")
     solid = {shape.body for shape in shapes}
     bare = [name for body, name in enumerate(model.link_names[: model.joints]) if body not in solid]
     if bare:
-        out.append(f"without collision geometry, so lines between joints at most: {', '.join(bare)}")
+        out.append(f"links without collision geometry, checked at most as lines between joints: {', '.join(bare)}")
     return tuple(out)
 
 
@@ -135,12 +135,12 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
         return
     raise ExcitationError(
         f"excitation.mounting is '{mounting}', but robot.gravity is {np.round(gravity, 2).tolist()} in the root frame,"
-        f" as on a {fitting}; correct one of them, or set mounting to none and state what is around as obstacles"
+        f" as on a {fitting}; correct one of them, or set mounting to none and add the surroundings as obstacles"
     )
 
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
-    """Height [m] and link of the lowest point of the root link; of a link's origin if its mesh is missing."""
+    """Height [m] and link of the lowest point of the root link; uses a link's origin if its mesh is missing."""
     points = [(float(corners_in_body(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
     robot = model.pinocchio
     for name in problems:
@@ -151,7 +151,7 @@ def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, st
 
 
 def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
-    """Height [m] and link of the lowest points of links that turn without limit on the base, all at one height."""
+    """Height [m] and link of the lowest point of each wheel: a link that turns endlessly on the base at one height."""
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
     wheels = []
     for body in {shape.body for shape in shapes if shape.body >= 0}:
@@ -167,7 +167,7 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
 
 
 def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[float, str] | None:
-    """Depth below the base [m] and link of the leg that is deepest; None if no limb is a leg."""
+    """Depth below the base [m] and link of the deepest leg; None for a robot without legs."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
     placements = TreeKinematics.of(model).placements(poses)
@@ -185,5 +185,5 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
 
 
 def _heights(placements: Array, points: list[Array]) -> Array:
-    """``(N, K)`` heights in the root frame [m] of points of a body, from its placements ``(N, 4, 4)``."""
+    """Heights ``(N, K)`` in the root frame [m] of points of a body, from its placements ``(N, 4, 4)``."""
     return np.asarray(placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None], dtype=float)

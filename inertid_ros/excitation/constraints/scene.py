@@ -1,4 +1,4 @@
-"""A robot among obstacles: distances of collision objects, and their gradient with respect to the pose."""
+"""Distances of collision objects of a robot among obstacles, and their gradient with respect to the pose."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
 
 _DISTANCES_AT_ONCE = 20_000  # keeps arrays in the processor's cache
-_AVOID_ZERO = 1e-12  # divisor for segments that are points
+_AVOID_ZERO = 1e-12  # smallest divisor, for segments that are points
 
 Ends = tuple[Array, Array]
 
 
 def _with_root(placements: Array) -> Array:
-    """``(N, n + 1, 4, 4)``: the root itself follows the bodies, at index -1."""
+    """Append the root to placements of bodies, ``(N, n + 1, 4, 4)``; the root has index -1."""
     root = np.broadcast_to(np.eye(4), (len(placements), 1, 4, 4))
     return np.concatenate([placements, root], axis=1)
 
 
 def segment_distances(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> Array:
-    """``(K,)`` distances of segments given by their ends, ``(3, K)`` each; a segment may be a point.
+    """Distances ``(K,)`` of segments given by their ends, ``(3, K)`` each; a segment may be a point.
 
-    The square of the distance is a convex quadratic of the two positions along the segments: where its minimum lies
-    outside the unit square, one is clipped and the other follows, twice.
+    The squared distance is a convex quadratic of the two positions along the segments. If its minimum lies outside the
+    unit square, one position is clipped and the other position is recomputed, twice.
     """
     d1, d2, r = end_1 - start_1, end_2 - start_2, start_1 - start_2
     a, e, b = _dot(d1, d1), _dot(d2, d2), _dot(d1, d2)
@@ -47,9 +47,9 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 class Scene:
-    """Collision objects, and the P pairs of them to keep apart.
+    """Collision objects, and the P pairs of objects to keep apart.
 
-    Balls around objects, and capsules around their shapes ([Ayusawa2017]_ eq. 53), give lower bounds of distances.
+    Balls around objects, and capsules around their shapes ([Ayusawa2017]_ eq. 53), give lower bounds on distances.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Scene:
 
     Attributes
     ----------
-    lever_arms : (P, n), bounds of how much a distance changes per radian (metre) of each joint, in any pose [m].
+    lever_arms : (P, n), bounds on the change of a distance per radian (metre) of each joint, in any pose [m].
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Scene:
         self._ends_in_body = np.array([(capsule.start, capsule.end) for _, capsule in capsules]).swapaxes(1, 2)
         self._radius = np.array([capsule.radius for _, capsule in capsules])
         self._capsule_body = np.array([objects[index].body for index in self._owner])
-        # Joints that move each body; the root, which does not move, is last.
+        # Joints that move each body; the last row is the root, which does not move.
         self._moving_joints = np.vstack([self.chain.ancestry.T, np.zeros((1, model.joints), dtype=bool)])
         farthest = np.linalg.norm(self._ends_in_body, axis=1).max(axis=1) + self._radius
         reach = [float(farthest[self._owner == index].max()) for index in range(len(objects))]
@@ -82,7 +82,7 @@ class Scene:
         first, second = (self._moving_joints[bodies] for bodies in self._bodies.T)
         self.lever_arms = (first & ~second) * lever_arms[self.pairs[:, 0]]
         self.lever_arms += (second & ~first) * lever_arms[self.pairs[:, 1]]
-        # All pairs of capsules, ``(2, sum)``, those of a pair of objects adjacent; -1 is the floor.
+        # All pairs of capsules ``(2, sum)``, grouped by pair of objects; -1 is the floor.
         of_object = [*(np.flatnonzero(self._owner == index) for index in range(len(objects))), np.array([-1])]
         blocks = [np.array(np.meshgrid(of_object[a], of_object[b])).reshape(2, -1) for a, b in self.pairs]
         self._first_capsule_pair = np.cumsum([0, *(block.shape[1] for block in blocks)])
@@ -93,7 +93,7 @@ class Scene:
         return self._names[first], self._names[second]
 
     def ball_distances(self, placements: Array) -> Array:
-        """``(N, P)`` lower bounds from one ball around each object [m], from ``(N, n, 4, 4)`` placements of bodies."""
+        """Lower bounds ``(N, P)`` from one ball around each object [m], for placements ``(N, n, 4, 4)`` of bodies."""
         start, end = self._capsule_ends(placements)
         first = np.searchsorted(self._owner, np.arange(len(self._names) - 1))
         low = np.minimum.reduceat(np.minimum(start, end) - self._radius, first, axis=2)
@@ -104,12 +104,12 @@ class Scene:
         return np.asarray(np.where(b < 0, low[2][:, a] - self.height, gap), dtype=float)
 
     def capsule_distances(self, placements: Array) -> Array:
-        """``(N, P)`` lower bounds from the capsules around each pair [m]."""
+        """Lower bounds ``(N, P)`` from the capsules around each pair [m]."""
         rows, pairs = np.indices((len(placements), len(self.pairs))).reshape(2, -1)
         return self.capsule_distances_of(placements, rows, pairs).reshape(len(placements), -1)
 
     def capsule_distances_of(self, placements: Array, rows: Indices, pairs: Indices) -> Array:
-        """``(K,)`` lower bounds from the capsules of one pair each in one of the poses [m]."""
+        """Lower bounds ``(K,)`` from the capsules of one pair each in one of the poses [m]."""
         out, ends = np.empty(len(rows)), self._capsule_ends(placements)
         for begin in range(0, len(rows), _DISTANCES_AT_ONCE):
             part = slice(begin, begin + _DISTANCES_AT_ONCE)
@@ -122,9 +122,9 @@ class Scene:
         return out
 
     def close_hulls(self, placements: Array, limit: Array) -> tuple[Indices, Indices, Closest]:
-        """Poses and pairs ``(K,)`` whose convex hulls are closer than ``limit (P,)`` [m], and where these are closest.
+        """Poses and pairs ``(K,)`` with convex hulls closer than ``limit (P,)`` [m], and their closest points.
 
-        Their distance changes smoothly with the pose, as that of capsules does, and they fit the shapes much closer.
+        Like distances of capsules, these distances change smoothly with the pose; hulls fit the shapes much closer.
         """
         rows, pairs = np.nonzero(self.ball_distances(placements) < limit)
         near = self.capsule_distances_of(placements, rows, pairs) < limit[pairs]
@@ -134,7 +134,7 @@ class Scene:
         return rows[close], pairs[close], hulls[close]
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
-        """``(K,)`` distances of the shapes themselves, of one pair each in poses ``(K, n, 4, 4)`` [m].
+        """Exact distances ``(K,)`` of the shapes of one pair each in poses ``(K, n, 4, 4)`` [m].
 
         Distances of ``enough (K,)`` or more may be lower bounds only.
         """
@@ -142,11 +142,11 @@ class Scene:
         return self._exact.closest(self.pairs[pairs], rows, bodies, _with_root(placements), enough, True).distance
 
     def gradient(self, rows: Indices, pairs: Indices, closest: Closest, screws: Array, weights: Array) -> Array:
-        """``(N, n)`` derivative of the sum of ``(K,)`` weighted distances with respect to the poses."""
+        """Derivative ``(N, n)`` of the sum of weighted distances ``(K,)`` with respect to the poses."""
         S, normal = screws[rows], closest.normal
         out = np.zeros(screws.shape[:2])
         for side, sign in ((0, 1.0), (1, -1.0)):
-            # A point x moves by v + w x x with its joints; along n that is n . v + w . (x x n).
+            # A point x moves by v + w x x with its joints; its component along n is n . v + w . (x x n).
             arm = np.cross(closest.points[side], normal, axis=0)
             along = np.einsum("kji,ik->kj", S[..., :3], normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
             moving = self._moving_joints[self._bodies[pairs, side]]
@@ -154,7 +154,7 @@ class Scene:
         return out
 
     def _capsule_ends(self, placements: Array) -> Ends:
-        """``(3, N, C)`` both ends of all capsules in the root frame."""
+        """Both ends ``(3, N, C)`` of all capsules in the root frame."""
         bodies = _with_root(placements)[:, self._capsule_body]
         moved = bodies[..., :3, :3] @ self._ends_in_body + bodies[..., :3, 3, None]
         start, end = np.ascontiguousarray(moved.transpose(3, 2, 0, 1))

@@ -1,1 +1,1 @@
-"""Execution of a plan: sent to the controller horizon by horizon, monitored, and stopped safely. No ROS, no clock."""
+"""Execution of a plan: send horizons to the controller, monitor, and stop safely. Without ROS or a clock."""

@@ -1,10 +1,10 @@
 """Braking along the path: from any phase of a plan to rest, within the limits; and from rest back to full rate.
 
 A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on its checked path. With
-``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``; the strongest ``s''`` that keeps all joints
-within their acceleration limits is used, with a bounded rate of change. Since ``|plan''| <= limit``, ``s'' = 0`` is
-always allowed: a brake exists at every phase of a plan that keeps its limits. A robot that rests on the path goes on
-likewise: the rate rises from zero to one on a polynomial that is as fast as the limits allow.
+``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``. The brake uses the strongest ``s''`` that
+keeps all joints within their acceleration limits, with a bounded rate of change. Since ``|plan''| <= limit``,
+``s'' = 0`` is always allowed: a brake exists at every phase of a plan that keeps its limits. A robot that rests on the
+path continues in the same way: the rate rises from zero to one on a polynomial, as fast as the limits allow.
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import control_points, exceeds
 
 _SUBSTEPS_PER_POINT = 5
-_BRAKE_STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)  # of the acceleration limits; the first that passes is used
+_BRAKE_STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)  # of the acceleration limits; the first that passes the checks is used
 _BRAKE_SLACK = 1e-6  # relative, for rounding
 _BRAKES_AT_ONCE = 256  # verified together
 
 
 @dataclass(frozen=True)
 class BrakeTable:
-    """A brake for every multiple ``k * grid`` [s] of the phase of a plan.
+    """Brake for every multiple ``k * grid`` [s] of the phase of a plan.
 
     Attributes
     ----------
     phase, rate, change : ndarray, shape (K, P)
-        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` [s] after the brake began.
+        Phase [s], its rate, and the rate's change [1/s], at times ``p * step`` [s] after the start of the brake.
     points : ndarray, shape (K,)
         Index of the first point at rest; later columns repeat it.
     """
@@ -59,7 +59,7 @@ class BrakeTable:
         return float(self.phase[index, self.points[index]])
 
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
-        """Brake from phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
+        """Brake from phase ``index * grid``: times since its start ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
         rows = (self.phase[index, :count], self.rate[index, :count], self.change[index, :count])
         q, v, a = along_path(self.plan, *rows)
@@ -67,7 +67,7 @@ class BrakeTable:
 
 
 def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration ``(..., n)`` of a plan passed with a changing rate, ``(...)`` each."""
+    """Position, velocity and acceleration ``(..., n)`` along a plan for phase, rate and change, ``(...)`` each."""
     q, v, a = (x.reshape(*phase.shape, -1) for x in plan.sample(phase.ravel()))
     rate, change = rate[..., None], change[..., None]
     return q, v * rate, a * rate**2 + v * change
@@ -81,7 +81,7 @@ def brake_table(
     Raises
     ------
     ExcitationError
-        Some phase has no brake within the limits and the longest time.
+        For some phase, a brake within the limits and the longest time does not exist.
     """
     starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
     begin = np.stack([starts, np.ones_like(starts), np.zeros_like(starts)])
@@ -91,25 +91,25 @@ def brake_table(
 def restarted(
     brakes: BrakeTable, limits: MotionLimits, phase: float, options: BrakeOptions | None = None
 ) -> tuple[Array, BrakeTable, int]:
-    """Go on along the path from rest at a phase [s] of the plan, with ``brakes`` of the whole plan.
+    """Continue along the path from rest at a phase [s] of the plan, with ``brakes`` of the whole plan.
 
     Returns
     -------
     profile : ndarray, shape (3, P)
         Phase, rate and its change at every step until the rate is one; ``P - 1`` steps are a multiple of the grid.
     table : BrakeTable
-        A brake for every multiple of the grid since the robot began to move again.
+        Brake for every multiple of the grid since the robot started to move again.
     index : int
-        Multiple of the grid of the plan's own phase at which the rate is one.
+        Multiple of the grid, in the plan's own phase, at which the rate is one.
 
     Raises
     ------
     ExcitationError
-        The limits allow no such motion.
+        A motion within the limits does not exist.
     """
     plan, grid, step, options = brakes.plan, brakes.grid, brakes.step, options or BrakeOptions()
     per_grid, last = round(grid / step), len(brakes.points) - 1
-    # The jerk of the rate is at most 6 / seconds^2, no more than that of brakes. Right before the end little is left.
+    # The jerk of the rate is at most 6 / seconds^2, no more than the jerk of brakes. Near the end, the rest is short.
     shortest = min(np.sqrt(6 * options.shortest_s * options.rise_s), 2 * (last * grid - phase))
     for cells in range(max(int(np.ceil(shortest / grid)), 1), round(options.longest_s / grid) + 1):
         seconds = cells * grid
@@ -128,15 +128,15 @@ def restarted(
         points = np.concatenate([table.points, brakes.points[index:]])
         return profile, BrakeTable(plan, grid, step, rows[0], rows[1], rows[2], points), index
     raise ExcitationError(
-        f"plan: no motion from rest at {phase:.2f} s takes less than {options.longest_s:g} s; plan slower or raise"
+        f"plan: a restart from rest at {phase:.2f} s would take over {options.longest_s:g} s; plan slower or raise"
         " the acceleration limits"
     )
 
 
 def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
-    """``(3, steps + 1)`` phase, rate and its change from rest to rate one; all but the rate begin and end at zero."""
+    """Phase, rate and its change ``(3, steps + 1)`` from rest to rate one; the change is zero at both ends."""
     x = np.linspace(0.0, 1.0, steps + 1)
-    extra = (end - phase) / seconds - 0.5  # of the mean rate, which is a half without it
+    extra = (end - phase) / seconds - 0.5  # of the mean rate; the mean rate without it is a half
     rise = phase + seconds * (x**3 - 0.5 * x**4 + extra * x**3 * (10 - 15 * x + 6 * x**2))
     rate = x**2 * (3 - 2 * x) + extra * 30 * x**2 * (1 - x) ** 2
     change = (6 * x * (1 - x) + extra * 60 * x * (1 - x) * (1 - 2 * x)) / seconds
@@ -144,7 +144,7 @@ def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
 
 
 def _padded(first: Array, second: Array) -> tuple[Array, Array]:
-    """Two tables of rows with the same number of columns; missing ones repeat the last one."""
+    """Pad two tables of rows to the same number of columns by repeating the last column."""
     width = max(first.shape[1], second.shape[1])
     one, two = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge") for rows in (first, second))
     return one, two
@@ -153,7 +153,7 @@ def _padded(first: Array, second: Array) -> tuple[Array, Array]:
 def _brakes(
     plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
 ) -> BrakeTable:
-    """Brakes that begin with phases, rates and their changes ``(3, K)``."""
+    """Brakes from initial phases, rates and changes ``(3, K)``; ExcitationError if a brake does not exist."""
     width = int(np.ceil(options.longest_s / step)) + 1
     count_of_brakes = begin.shape[1]
     table = np.zeros((3, count_of_brakes, width))
@@ -175,7 +175,7 @@ def _brakes(
 
 
 def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: BrakeOptions, width: int) -> Array:
-    """``(3, M, width)`` phase, rate and its change of brakes that begin with ``(3, M)`` of them, all at once."""
+    """Phase, rate and its change ``(3, M, width)`` of brakes with initial values ``(3, M)``, computed together."""
     strongest = 1.0 / options.shortest_s
     jerk = strongest / options.rise_s
     dt = step / _SUBSTEPS_PER_POINT
@@ -185,7 +185,7 @@ def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: Bra
     for row in range(1, width):
         for _ in range(_SUBSTEPS_PER_POINT):
             allowed = _strongest(plan, limit, s, r)
-            # The last term brings the deceleration back to zero with bounded change just as the rate vanishes.
+            # The last term returns the deceleration to zero with bounded change, just when the rate reaches zero.
             wanted = -np.minimum(np.minimum(allowed, strongest), np.sqrt(2 * jerk * r))
             d = np.maximum(wanted, d - jerk * dt)
             rate = np.maximum(r + d * dt, 0.0)
@@ -200,7 +200,7 @@ def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: Bra
 
 
 def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
-    """Largest deceleration of the phase ``(M,)`` that keeps every joint within its acceleration limit."""
+    """Largest deceleration ``(M,)`` of the phase that keeps every joint within its acceleration limit."""
     _, v, a = plan.sample(s)
     room = np.maximum(limit + np.sign(v) * a * (r**2)[:, None], 0.0)
     return np.min(room / np.maximum(np.abs(v), 1e-9), axis=1)
@@ -209,7 +209,7 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
 def _verify(
     plan: Plan, limits: MotionLimits, profile: Array, count: NDArray[np.int_], step: float
 ) -> tuple[NDArray[np.bool_], str]:
-    """Which brakes end in time and keep every limit, between their points too; and what the first other one exceeds."""
+    """Mask of brakes that end in time and keep every limit, also between points; problem of the first other brake."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (
@@ -225,7 +225,7 @@ def _verify(
             points = control_points(
                 np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order
             )
-            # As a fraction of the way from the middle of the range to its end, so that one bound serves all.
+            # Scale to the half range about the middle of the range, so that one bound serves all joints.
             points = (points - 0.5 * (upper + lower)) / (0.5 * (upper - lower))
             suspect = np.argwhere(np.abs(points).max(axis=2) > 1 + _BRAKE_SLACK)
             beyond = np.zeros((len(points), points.shape[-1]), dtype=bool)

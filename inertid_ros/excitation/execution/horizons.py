@@ -1,7 +1,7 @@
-"""Horizons: what the controller holds, the next points of a plan and a brake behind them; and an execution of a plan.
+"""Horizons (the next points of a plan, then a brake) that the controller receives, and the execution of a plan.
 
-The controller only ever holds a motion that ends at rest on the checked path. After any failure, the robot is at rest
-after at most ``horizon + grid + brake`` seconds. Times are of a steady clock [s], given by the caller.
+The controller always has a motion that ends at rest on the checked path. After any failure, the robot is at rest after
+at most ``horizon + grid + brake`` seconds. The caller gives times of a steady clock [s].
 """
 
 import math
@@ -21,13 +21,13 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 _PHASE_TOLERANCE_S = 1e-9  # for rounding
 _LEAD_S = 0.06  # to the first point of a horizon without a stamp; 3 ms of latency jitter then cost at most 10 %
-_PAST_S = 0.05  # of points before now in a stamped horizon; clocks may differ by as much
-_HOLD_S = 0.1  # to the position that is held
+_PAST_S = 0.05  # duration of points before now in a stamped horizon; the tolerated difference of clocks
+_HOLD_S = 0.1  # time to reach the held position
 
 
 @dataclass(frozen=True)
 class Horizon:
-    """Trajectory points for the controller, ending at rest; empty if nothing is to be sent.
+    """Trajectory points for the controller, ending at rest; empty if there is no command to send.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Horizon:
         The last point is at rest.
     stamp : float
         Time on the robot's clock [s] from which ``time_from_start`` counts. The first points then lie in the past, so
-        that the controller continues on the path at any latency. NaN if the robot's clock is unknown: the controller
-        counts from receipt.
+        that the controller continues on the path at any latency. NaN if the robot's clock is unknown; the controller
+        then counts from receipt.
     """
 
     joint_names: tuple[str, ...]
@@ -59,27 +59,27 @@ def hold(joint_names: tuple[str, ...], position: Array, clock: float) -> Horizon
 
 
 class HorizonTable:
-    """What to send at each time of a motion: computed, and every horizon verified, before anything moves.
+    """Horizons for every time of a motion, all computed and verified before the robot moves.
 
     Attributes
     ----------
     begin : float
-        Phase of the plan at which the motion begins from rest: zero, or where a robot rests that goes on [s].
+        Phase of the plan at which the motion begins from rest [s]: zero, or the resting phase of a resumed motion.
     ahead : float
-        Phase of the plan less time of the motion [s], once the motion has reached its full rate.
+        Phase of the plan minus time of the motion [s], after the motion has reached its full rate.
 
     Raises
     ------
     ExcitationError
-        The plan, as sampled for the controller, or a brake from one of its phases breaks a limit.
+        The plan, as sampled for the controller, or a brake from one of its phases exceeds a limit.
     """
 
     def __init__(self, plan: Plan, limits: MotionLimits, options: ExecutionOptions | None = None) -> None:
         self.plan, self.limits, self.options = plan, limits, options or ExecutionOptions()
         if limits.joint_names != plan.joint_names:
-            raise ExcitationError("execution: joints of the limits differ from those of the plan; use the same order")
+            raise ExcitationError("execution: joints of the limits differ from the plan's joints; use the same order")
         step = self.options.step_s
-        # The last segment is half a step to one and a half: none is too short for a quintic.
+        # The last segment has half a step to one and a half steps, so all segments are long enough for a quintic.
         count = max(int(np.floor(plan.duration / step + 0.5)), 1)
         times = np.append(np.arange(count) * step, plan.duration)
         q, v, a = plan.sample(times)
@@ -88,7 +88,7 @@ class HorizonTable:
         self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
         self._all_points, self._all_brakes = self.points, self.brakes  # of the whole plan, also if it is resumed
         self.begin = self.ahead = 0.0
-        self._followed = -1, self.points  # index and curve of the brake that was last asked for
+        self._followed = -1, self.points  # index and curve of the last requested brake
 
     @property
     def longest(self) -> float:
@@ -100,12 +100,12 @@ class HorizonTable:
         return self.points.duration
 
     def resumed(self, phase: float) -> "HorizonTable":
-        """Table of the rest of the plan, for a robot that rests on its path at ``phase`` [s].
+        """Table of the rest of the plan, for a robot at rest on its path at ``phase`` [s].
 
         Raises
         ------
         ExcitationError
-            The limits allow no such motion.
+            A motion within the limits does not exist.
         """
         out, options = copy(self), self.options
         profile, out.brakes, index = restarted(self._all_brakes, self.limits, phase, options.brake)
@@ -121,17 +121,17 @@ class HorizonTable:
         return out
 
     def brake_index(self, phase: float, ahead: float) -> int:
-        """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
+        """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most the last index."""
         index = int(np.ceil((phase + ahead) / self.options.grid_s - _PHASE_TOLERANCE_S))
         return max(min(index, len(self.brakes.points) - 1), 0)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
-        """What remains at ``phase`` [s] of following the plan to grid phase ``brake`` and braking there.
+        """Horizon from ``phase`` [s] that follows the plan to grid phase ``brake`` and brakes there.
 
         ``clock`` is the time on the robot's clock at this phase [s]; NaN if unknown.
         """
         knots, begin = self.points.time, brake * self.options.grid_s
-        # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
+        # Without a stamp the controller is off by the latency, and needs time to return to the points smoothly.
         after = phase + _LEAD_S if np.isnan(clock) else phase - _PAST_S
         if begin >= self.duration - _PHASE_TOLERANCE_S:
             rows = knots > after
@@ -159,7 +159,7 @@ class HorizonTable:
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
+        """Position, velocity and acceleration ``(n,)`` commanded at ``phase`` of a motion that brakes at ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
         if begin < min(phase, self.duration - _PHASE_TOLERANCE_S):
             if self._followed[0] != brake:
@@ -184,8 +184,8 @@ class MotionState(Enum):
 class MotionExecution:
     """One execution of a plan: start, a step every command period, and a stop at any time.
 
-    After a step that comes when the brake of the last horizon has begun, nothing more is sent, and :attr:`reason` is
-    set. ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN leaves horizons without a stamp.
+    If a step comes after the brake of the last horizon has begun, sending ends, and :attr:`reason` is set.
+    ``clock_offset`` is the robot's clock minus the steady clock [s]; with NaN, horizons have no stamp.
     """
 
     def __init__(self, table: HorizonTable) -> None:
@@ -197,20 +197,20 @@ class MotionExecution:
         self._brake = 0
 
     def start(self, begin: float) -> Horizon:
-        """Begin the plan at ``begin`` [s, steady clock], now or soon; return the first horizon."""
+        """Start the plan at ``begin`` [s, steady clock], now or soon; return the first horizon."""
         if self.state is not MotionState.READY:
             raise ExcitationError("execution: already started; make a new one for every run")
         self.state, self._started = MotionState.MOVING, begin
         return self.step(begin)
 
     def delay(self, seconds: float) -> None:
-        """Shift the motion by a time [s] in which a robot that only follows streamed positions stood still."""
+        """Shift the motion by a pause [s] in which a robot with streamed positions stood still."""
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
-        """Horizon to send now; empty when stopping, at rest, late, or if the last one holds the plan's end.
+        """Horizon to send now; empty when stopping, at rest, late, or if the last horizon contains the plan's end.
 
-        Sent again, that one might arrive after the end, and controllers reject trajectories in the past.
+        A repeated last horizon might arrive after the end, and controllers reject trajectories in the past.
         """
         phase = self._advance(now)
         if self.state is not MotionState.MOVING or self._brake and self._ends_by_itself:
@@ -219,7 +219,7 @@ class MotionExecution:
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def stop(self, now: float, reason: str) -> Horizon:
-        """Brake from the phase commanded now; return the horizon that does it, empty when that makes no difference."""
+        """Brake from the phase commanded now; return the horizon of the brake, empty if the motion already stops."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._empty_horizon()
@@ -228,17 +228,17 @@ class MotionExecution:
         return self.table.horizon(phase, brake, now + self.clock_offset)
 
     def run_out(self, now: float, reason: str) -> None:
-        """Stop by sending nothing more: the robot comes to rest with the brake of the last horizon."""
+        """Stop without a command: the robot comes to rest with the brake of the last horizon."""
         self._advance(now)
         if self.state is MotionState.MOVING:
             self.state, self.reason = MotionState.STOPPING, reason
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
+        """Position, velocity and acceleration ``(n,)`` commanded at ``now``."""
         return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
 
     def phase(self, now: float) -> float:
-        """Seconds of the plan that are done, at most to where it brakes."""
+        """Completed seconds of the plan, at most to the start of the brake."""
         if not self._is_started:
             return self.table.begin
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
@@ -246,15 +246,15 @@ class MotionExecution:
 
     @property
     def rest_phase(self) -> float:
-        """Seconds of the plan [s] after which the last horizon rests."""
+        """Phase of the plan [s] at which the last horizon comes to rest."""
         duration = self.table.plan.duration
         return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
     def resting_phase(self, position: Array, tolerance: float, lost_s: float) -> float:
-        """Seconds of the plan at which a robot rests at a position ``(n,)``; NaN if it rests elsewhere.
+        """Phase of the plan [s] of a robot at rest at a position ``(n,)``; NaN if this is away from the path.
 
-        That is where the last horizon ends, or an earlier one if those of ``lost_s`` seconds were lost; ``tolerance``
-        is the largest distance from the path [rad or m].
+        The robot rests at the end of the last horizon, or of an earlier horizon if the horizons of ``lost_s`` seconds
+        were lost; ``tolerance`` is the largest distance from the path [rad or m].
         """
         end, begin = self.rest_phase, self.table.begin
         phases = np.arange(end, max(end - lost_s, begin) - _PHASE_TOLERANCE_S, -self.table.options.step_s)
@@ -263,12 +263,12 @@ class MotionExecution:
         return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
 
     def at_rest(self, now: float) -> bool:
-        """Whether everything that was sent has come to rest by ``now``."""
+        """Whether all sent commands have come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
 
     def is_stopping(self, now: float) -> bool:
-        """Whether the motion brakes, or has, before the end of the plan."""
+        """Whether the motion brakes or has braked before the end of the plan."""
         self._advance(now)
         return self.state in (MotionState.STOPPING, MotionState.STOPPED)
 
@@ -305,12 +305,12 @@ class ExecutionStage(Enum):
     APPROACHING = "approaching"
     MOVING = "moving"
     STOPPING = "stopping"
-    WAITING = "waiting"  # at rest on the path; goes on by itself
+    WAITING = "waiting"  # at rest on the path; continues by itself
 
 
 @dataclass(frozen=True)
 class ExecutionProgress:
-    """Fraction of a stage that is done, and commanded minus measured position ``(n,)`` [rad or m]."""
+    """Completed fraction of a stage, and commanded minus measured position ``(n,)`` [rad or m]."""
 
     stage: ExecutionStage
     fraction: float

@@ -1,6 +1,6 @@
 """Monitoring of joint states during a motion: the clock of their stamps, their values, and the client's lease.
 
-The caller gives the times: ``now`` is the steady clock; ``clock`` the clock of stamps (ROS time), read at the same
+The caller gives the times: ``now`` is the steady clock; ``clock`` is the clock of stamps (ROS time), read at the same
 moment.
 """
 
@@ -15,30 +15,30 @@ from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.arrays import Array
 
 # Clock of the stamps.
-_MAX_AGE_GROWTH_S, _MAX_AGE_DROP_S = 0.02, 0.005  # of states, from their smallest age so far
+_MAX_AGE_GROWTH_S, _MAX_AGE_DROP_S = 0.02, 0.005  # of states, relative to their smallest age so far
 _AGE_GROWTH_SHARE = 0.5  # of the timeout: a user who tolerates gaps tolerates late states
 _CLOCK_DRIFT = 1e-3  # relative difference of the rates of clocks
-_LEARNING_S = 0.1  # until the smallest age of states is known; a robot that begins from rest is slow until then
-_CLOCK_STEP_S = 2e-3  # smallest step; the time between two readings of clocks is less
-_UNSTAMPED_S = 0.05  # states of another node may come without stamps as long as those of the robot have stamps
-_MAX_CLOCK_LAG_S = 0.05  # by which the reading of a simulated clock may be behind
-_STEP_DOUBT_S = 0.1  # after a step, for which it may turn out to be such a lag
+_LEARNING_S = 0.1  # time to learn the smallest age of states; a robot that starts from rest is still slow then
+_CLOCK_STEP_S = 2e-3  # smallest step; the time between two readings of clocks is shorter
+_UNSTAMPED_S = 0.05  # states of another node may lack stamps while states of the robot have stamps
+_MAX_CLOCK_LAG_S = 0.05  # largest lag of the reading of a simulated clock
+_STEP_DOUBT_S = 0.1  # time after a step during which the step may prove to be such a lag
 # Values of the states.
 _PLAUSIBLE_SPEED_FACTOR, _PLAUSIBLE_JUMP = 3.0, 0.02  # of the velocity limit, and rad or m of noise; beyond: rejected
-_STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
+_STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two states
 _FROZEN_DISTANCE = 5e-4  # rad or m; or twice the resolution of the encoder
-_RETURN_S = 0.25  # of states as they should be before a robot at rest goes on
-_STALL_S, _CATCHING_UP_S = 0.05, 0.5  # of a driver that published nothing, and then until its robot is on its path
-_READING_S = 0.1  # to read the messages that waited while this process was held up
+_RETURN_S = 0.25  # duration of valid states before a robot at rest continues
+_STALL_S, _CATCHING_UP_S = 0.05, 0.5  # pause of a driver, and then time until its robot is back on its path
+_READING_S = 0.1  # to read messages that waited while this process was held up
 
 
 class RobotClock:
-    """Checks stamps and estimates the robot's clock, also while the clock of this machine steps.
+    """Check stamps and estimate the robot's clock, also while the clock of this machine steps.
 
-    The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept: if only this
-    clock steps, nothing changes. If the robot's stamps have made the same step, as on one machine, they are followed.
-    The smallest age of states, which hardly changes otherwise, decides which of the two it was. A late state while a
-    simulated clock is read behind looks like a small step of both; if the next state is too young, it is taken back.
+    The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept, so a step of
+    this clock alone has no effect. If the robot's stamps make the same step, as on one machine, the offset follows.
+    The smallest age of states hardly changes otherwise, and distinguishes the two cases. A late state combined with a
+    lagging simulated clock looks like a small step of both clocks; if the next state is too young, the step is undone.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class RobotClock:
     offset : float
         Robot's clock minus steady clock [s]; NaN before the first stamp.
     objection : str
-        Reason to reject the last state; empty for none.
+        Reason to reject the last state; empty if it is valid.
     is_lost : bool
-        Whether the robot's clock may have stepped: states come without stamps, or the last one is younger than before,
-        or older by more than the tolerance. Nothing that depends on this clock should be sent then.
+        Whether the robot's clock may have stepped: states come without stamps, or the last state is younger than
+        before, or older by more than the tolerance. Do not send commands that depend on this clock then.
     """
 
     def __init__(self, max_age: float, max_future: float, later: float = _MAX_AGE_GROWTH_S) -> None:
@@ -63,17 +63,17 @@ class RobotClock:
         self.offset = self._begin = self._least = self._aged = math.nan
         self.objection, self.is_lost = "", False
         self._age = math.nan
-        self._last = self._stamped = -math.inf  # newest stamp, and when it came
-        self._before, self._followed = math.nan, -math.inf  # offset before a step was followed, and when it was
+        self._last = self._stamped = -math.inf  # newest stamp, and its time of receipt
+        self._before, self._followed = math.nan, -math.inf  # offset before the last followed step, and its time
 
     def take(self, stamp: float, clock: float, now: float) -> float:
-        """Take the stamp of a state; return when it was measured, or ``now`` without a valid stamp [s, steady clock].
+        """Take the stamp of a state; return its time of measurement, or ``now`` for a bad stamp [s, steady clock].
 
-        ``clock`` and ``now`` are this machine's clock of stamps, and the steady clock, at receipt.
+        ``clock`` and ``now`` are this machine's clock of stamps and the steady clock, both at receipt.
         """
         if not math.isfinite(stamp) or stamp <= 0:
             self.objection = "stamp is not set"
-            stepped = abs(clock - now - self.offset) > _CLOCK_STEP_S  # the robot's clock perhaps, too
+            stepped = abs(clock - now - self.offset) > _CLOCK_STEP_S  # perhaps the robot's clock too
             self.is_lost |= stepped or now - self._stamped > _UNSTAMPED_S
             return now
         self._stamped = now
@@ -108,7 +108,7 @@ class RobotClock:
         return age
 
     def _was_late(self, age: float, now: float) -> bool:
-        """Whether the step that was followed was only a late state and a clock that was read behind."""
+        """Whether the last followed step was only a late state combined with a lagging clock."""
         back = self._before - self.offset
         return (
             0 < back <= _MAX_CLOCK_LAG_S
@@ -132,7 +132,7 @@ class RobotClock:
 
 @dataclass
 class StateCounts:
-    """Counts of joint states: accepted, rejected by reason, and gaps longer than 2.5 times the usual step."""
+    """Counts of joint states: accepted, rejected per reason, and gaps longer than 2.5 times the usual step."""
 
     accepted: int = 0
     gaps: int = 0
@@ -142,7 +142,7 @@ class StateCounts:
 
 
 class StateMonitor:
-    """Watches joint states while a robot moves.
+    """Monitor joint states while a robot moves.
 
     A state that is implausible, late, from the future or out of order is rejected and counts as missing. The
     :class:`RobotClock` takes the stamp of each state before :meth:`update` takes its values.
@@ -154,7 +154,7 @@ class StateMonitor:
     velocity, effort : ndarray, shape (n,)
         Limits of the URDF (effort may be infinite).
     now : float
-        Steady time [s]; the timeout of states begins there.
+        Steady time [s] at which the timeout of states begins.
     """
 
     def __init__(
@@ -178,11 +178,11 @@ class StateMonitor:
         self.clock = self._new_clock()
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
-        self._stall, self._stalled = 0.0, -np.inf  # how long the driver stood still, and when that was noticed
+        self._stall, self._stalled = 0.0, -np.inf  # duration of the driver's last pause, and time of its detection
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
         self._resolution = np.full(len(self.joint_names), np.inf)  # smallest change so far
         self._measured = now
-        self._high_since = np.full((2, len(self.joint_names)), np.inf)  # when it arrived, and when it was measured
+        self._high_since = np.full((2, len(self.joint_names)), np.inf)  # times of arrival and of measurement
         self._rejection = ""
 
     @property
@@ -198,10 +198,10 @@ class StateMonitor:
         commanded: Array | None = None,
         velocity: Array | None = None,
     ) -> str:
-        """Take a state whose stamp :attr:`clock` has taken; return why it was rejected, or an empty string.
+        """Take a state after :attr:`clock` has taken its stamp; return the reason for rejection, or an empty string.
 
         ``measured`` and ``now`` are the times of measurement and arrival [s, steady clock]; ``commanded`` is the
-        position ``(n,)`` that was commanded when it was measured, by which stuck joints are recognised.
+        position ``(n,)`` commanded at the time of measurement, for the detection of stuck joints.
         """
         reason = self._reason(measured, now, position, effort) or ("" if velocity is None else self._unusable(velocity))
         if reason:
@@ -230,27 +230,27 @@ class StateMonitor:
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
-        """Whether no joint changed any digit while one was commanded on, to ``(n,)``."""
+        """Whether all joints kept every digit while the command moved a joint on, to ``(n,)``."""
         if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
             return False
         moved = np.abs(commanded - self._unchanged_since)
         return bool((moved > np.maximum(_FROZEN_DISTANCE, 2 * self._resolution)).any())
 
     def silence(self, now: float) -> str:
-        """How long no state has been accepted, or had been before the last one, and why if known."""
+        """Message on the time without an accepted state, now or before the last state, with the reason if known."""
         silent = max(now - self._accepted, self._gap)
         if self._rejection:
             return f"joint states are rejected for {silent:.2f} s: {self._rejection}"
         return f"no joint state for {silent:.2f} s; check the robot's driver and network"
 
     def has_returned(self, now: float) -> bool:
-        """Whether states have come as they should for a quarter of a second."""
+        """Whether valid states have arrived for a quarter of a second."""
         recent = [receipt for receipt in self._receipts if receipt > now - _RETURN_S]
         enough = len(recent) >= max(2.0, self.options.min_rate_hz * _RETURN_S)
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Begin again at ``now`` with a robot at rest, perhaps elsewhere than commanded; learn a lost clock again."""
+        """Restart at ``now`` with a robot at rest, perhaps away from the command; learn a lost clock again."""
         self._begin, self._unchanged_since = now, None
         self._receipts.clear()
         self._repeats[:] = 0
@@ -258,7 +258,7 @@ class StateMonitor:
             self.clock = self._new_clock()
 
     def check(self, now: float, commanded: Array | None = None) -> str:
-        """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
+        """Reason to stop at ``now``, or empty; ``commanded`` ``(n,)`` is the position commanded now."""
         return (
             self.blindness(now, commanded)
             or self.tracking_error(commanded)
@@ -267,7 +267,7 @@ class StateMonitor:
         )
 
     def low_rate(self, now: float) -> str:
-        """Reason to stop, empty for none: states come too rarely."""
+        """Reason to stop because states arrive too rarely, or empty."""
         options = self.options
         while self._receipts and self._receipts[0] < now - options.rate_window_s:
             self._receipts.popleft()
@@ -277,7 +277,7 @@ class StateMonitor:
         return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
 
     def blindness(self, now: float, commanded: Array | None) -> str:
-        """Reason to stop, empty for none: states are missing, or stuck while ``(n,)`` is commanded."""
+        """Reason to stop because states are missing, or stuck while ``commanded`` ``(n,)`` changes, or empty."""
         options = self.options
         if 0 < options.state_timeout_s < now - self._accepted:
             return self.silence(now)
@@ -295,7 +295,7 @@ class StateMonitor:
         return ""
 
     def tracking_error(self, commanded: Array | None) -> str:
-        """Reason to stop, empty for none: a joint is too far from ``commanded`` ``(n,)``."""
+        """Reason to stop because a joint is too far from ``commanded`` ``(n,)``, or empty."""
         if self._position is None or commanded is None:
             return ""
         error = np.abs(commanded - self._position)
@@ -308,16 +308,16 @@ class StateMonitor:
         )
 
     def stall(self, now: float) -> str:
-        """Reason why a robot may be behind its command for a moment; empty unless its driver stood still."""
+        """Reason for a short lag of the robot behind its command; empty unless its driver stood still."""
         if now - self._stalled > _CATCHING_UP_S:
             return ""
         return f"the robot's driver stood still for {self._stall:.2f} s, so that its command jumps"
 
     def excessive_effort(self, now: float) -> str:
-        """Reason to stop, empty for none: a joint has needed more than its limit for too long."""
+        """Reason to stop because a joint exceeded its effort limit for too long, or empty."""
         options = self.options
-        # States that waited while this process did not run arrive at once, but are about the time before.
-        if self._unchanged_since is None or not np.isfinite(self._high_since).any():  # no state since the begin
+        # States that waited while this process did not run arrive together, but were measured earlier.
+        if self._unchanged_since is None or not np.isfinite(self._high_since).any():  # no state since the start
             return ""
         late = np.max([[now], [self._measured]] - self._high_since, axis=0)
         joint = int(np.argmax(late))
@@ -332,7 +332,7 @@ class StateMonitor:
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
-        if not np.isfinite(position).all():  # joints without limits would pass an infinite one
+        if not np.isfinite(position).all():  # an infinite position would pass for joints without limits
             return "position is not finite"
         possible = (position >= self._lower) & (position <= self._upper)
         if not possible.all():
@@ -340,7 +340,7 @@ class StateMonitor:
         if not np.isfinite(effort).all():
             return "effort is not finite"
         if self._position is not None:
-            # States that were held up arrive at once, but show as much motion as lies between their stamps.
+            # Delayed states arrive together, but their positions differ by the motion between their stamps.
             seconds = max(now - self._accepted, min(measured, now) - self._measured)
             plausible = _PLAUSIBLE_SPEED_FACTOR * self._velocity * seconds + _PLAUSIBLE_JUMP
             jump = np.abs(position - self._position) > plausible
@@ -350,7 +350,7 @@ class StateMonitor:
 
     def _unusable(self, velocity: Array) -> str:
         if not np.isfinite(velocity).all():
-            return "velocity is not finite, or the driver reports none"
+            return "velocity is not finite or missing"
         jump = np.abs(velocity) > _PLAUSIBLE_SPEED_FACTOR * self._velocity + _PLAUSIBLE_JUMP
         return f"velocity of joint '{self.joint_names[int(np.argmax(jump))]}' is impossible" if jump.any() else ""
 
@@ -368,12 +368,12 @@ class StateMonitor:
         gap = self._gap = now - self._accepted
         self.counts.gaps += int(gap > 2.5 * usual)
         if gap > max(2.5 * usual, self.counts.longest_gap_s):
-            by = "the driver published none" if measured - self._measured > 0.5 * gap else "they arrived late"
+            by = "the driver published no states" if measured - self._measured > 0.5 * gap else "states arrived late"
             self.counts.longest_gap_s, self.counts.longest_gap = gap, f"no joint state for {gap:.2f} s, {by}"
 
 
 class Lease:
-    """Permission to move that a client who wants a lease must renew at least every ``timeout`` seconds."""
+    """Permission to move; if ``wanted``, the client must renew it at least every ``timeout`` seconds."""
 
     def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
         self._timeout, self._renewed, self._wanted = timeout, now, wanted
@@ -383,12 +383,12 @@ class Lease:
         self._renewed, self._excused = now, False
 
     def excuse(self, now: float) -> None:
-        """Allow for renewals that are still unread after this process was held up; once per renewal."""
+        """Grant time to read waiting renewals after this process was held up; once per renewal."""
         if not self._excused:
             self._renewed, self._excused = max(self._renewed, now - self._timeout + _READING_S), True
 
     def check(self, now: float) -> str:
-        """Reason to stop once the lease has expired, else empty."""
+        """Reason to stop after the lease has expired, or empty."""
         silent = now - self._renewed
         if self._wanted and silent > self._timeout:
             return f"the lease was not renewed for {silent:.2f} s; the client is gone"

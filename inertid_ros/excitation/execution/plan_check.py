@@ -1,4 +1,4 @@
-"""Everything that can be checked before a plan moves a robot."""
+"""Checks of a plan before it moves a robot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,20 +28,20 @@ def check_plan(
 ) -> None:
     """Refuse a plan that must not be executed.
 
-    Joints and kinematics must be those of the model; position, velocity and acceleration must keep ``limits`` between
-    the points too, and so must ``constraints`` (default: that of the prior model's effort). :class:`Plan` has checked
-    that values are finite, time increases and both ends are at rest.
+    Joints and kinematics must match the model. Position, velocity and acceleration must keep ``limits``, also between
+    points. The plan must keep ``constraints`` (default: the constraint on the prior model's effort). :class:`Plan` has
+    checked that values are finite, time increases and both ends are at rest.
 
     Raises
     ------
     ExcitationError
-        Names joint, time, value and limit.
+        With joint, time, value and limit.
     """
     if plan.joint_names != model.joint_names:
         missing = [name for name in model.joint_names if name not in plan.joint_names]
         extra = [name for name in plan.joint_names if name not in model.joint_names]
         raise ExcitationError(
-            f"plan: joints are not those of the robot in its order (missing {missing}, unknown {extra}); plan again"
+            f"plan: joints or their order differ from the robot's (missing {missing}, unknown {extra}); plan again"
         )
     if plan.model_hash and plan.model_hash != model.hash:
         raise ExcitationError(
@@ -54,34 +54,34 @@ def check_plan(
 
 
 def check_start(plan: Plan, measured_position: Array, max_start_error: float) -> None:
-    """Refuse a plan that begins too far from where the robot is."""
+    """Refuse a plan that begins too far from the robot's position."""
     measured = _finite(measured_position, plan.joint_names, "position")
     gap = np.abs(measured - plan.start)
     joint = int(np.argmax(gap))
     if gap[joint] > max_start_error:
         raise ExcitationError(
             f"joint '{plan.joint_names[joint]}': is at {measured[joint]:.4g}, the plan begins at"
-            f" {plan.start[joint]:.4g}, more than {max_start_error:.4g} away; bring it closer or plan from there"
+            f" {plan.start[joint]:.4g}, more than {max_start_error:.4g} away; bring it closer, or plan from there"
         )
 
 
 def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> None:
-    """Refuse to begin with a robot that moves already."""
+    """Refuse to start while the robot moves."""
     speed = np.abs(_finite(measured_velocity, joint_names, "velocity"))
     joint = int(np.argmax(speed))
     if speed[joint] > _MAX_REST_SPEED:
         raise ExcitationError(
-            f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop what moves it and try again"
+            f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop it and try again"
         )
 
 
 def is_full_speed(scaling: float) -> bool:
-    """Whether a speed scaling of the controller, 1 for none, leaves trajectories as they are."""
+    """Whether trajectories run at full speed, for a speed scaling of the controller (1 is full speed)."""
     return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 
 def check_full_speed(scaling: float) -> None:
-    """Refuse to begin while the controller slows trajectories down."""
+    """Refuse to start while the controller slows trajectories down."""
     if not is_full_speed(scaling):
         raise ExcitationError(
             f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's speed_scale"
@@ -96,16 +96,16 @@ def approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Plan:
-    """Motion from where the robot is to the start of a plan, with a pause there.
+    """Motion from the robot's position to the start of a plan, followed by a pause.
 
-    All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
-    that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
-    come back in. ``constraints`` (default: that of the prior model's effort) hold on the way too.
+    All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and at
+    its square of the acceleration limits. A joint outside the plan's position limits but inside the URDF's limits may
+    come back in. ``constraints`` (default: the constraint on the prior model's effort) hold on the way too.
 
     Raises
     ------
     ExcitationError
-        Too far away, a joint outside the limits of the URDF, a constraint violated on the way, or not finite.
+        Start too far away, joint outside the limits of the URDF, constraint violated on the way, or value not finite.
     """
     options = options or ExecutionOptions()
     check_start(plan, measured_position, options.max_start_error)
@@ -135,13 +135,13 @@ def with_approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> tuple[Plan, float]:
-    """A plan with its :func:`approach` before it, and the duration of the approach [s]."""
+    """Plan with its :func:`approach` prepended, and the duration of the approach [s]."""
     before = approach(plan, model, measured_position, options, constraints)
     return joined(before, plan), before.duration
 
 
 def _check_units(plan: Plan, limits: MotionLimits) -> None:
-    """Refuse a plan that looks as if it were in degrees, with a message that says so."""
+    """Refuse a plan that seems to be in degrees, with a message about the unit."""
     largest = np.abs(plan.position).max(axis=0)
     widest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
     if (largest > np.maximum(_MIN_POSITION_IN_DEGREES, 3 * widest)).any():

@@ -1,4 +1,4 @@
-"""Supervision of the execution of a motion: decides at every tick what is sent."""
+"""Supervision of the execution of a motion: decide at every tick which command to send."""
 
 import math
 from collections import deque
@@ -23,39 +23,39 @@ from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.excitation.execution.tracking import PathProgress, Standstill
 
 _MAX_STREAM_PAUSE_S = 0.05  # between streamed positions
-_MAX_EARLY_S = 1e-3  # a horizon is sent so long before it is due
-_MAX_ZERO_SCALING = 0.01  # a lower speed scaling keeps the robot where it stands
-_END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
-RESTART_S = 0.25  # for the controller to move a robot that rests up to 20 mrad from its path onto it
-_MAX_LOST_PLAN_S = 0.5  # of the plan that lost horizons may have covered
-_MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # so many in this time are not chance
-_PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
+_MAX_EARLY_S = 1e-3  # a horizon may be sent this long before it is due
+_MAX_ZERO_SCALING = 0.01  # with a lower speed scaling the robot stands still
+_END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still move on
+RESTART_S = 0.25  # time for the controller to move a robot at rest up to 20 mrad back onto its path
+_MAX_LOST_PLAN_S = 0.5  # longest part of the plan in lost horizons
+_MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # this many messages within this time are not chance
+_PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance; largest forward jump of the robot by a horizon
 
 
 class CommandInterface(Protocol):
     """Receiver of commands.
 
-    A robot that ``streams`` follows only the position of each tick, and stands still while ticks are missing.
+    If it ``streams``, the robot follows only the position of each tick, and stands still while ticks are missing.
     """
 
     streams: bool
 
     def begin(self) -> None:
-        """Forget failures of the last motion."""
+        """Clear failures of the last motion."""
 
     def send(self, horizon: Horizon) -> None:
         """Replace the trajectory that the robot follows."""
 
     def stream(self, position: Array) -> None:
-        """Command a position ``(n,)`` at this tick; only for robots that are streamed to."""
+        """Command a position ``(n,)`` at this tick; only if ``streams``."""
 
 
 @dataclass(frozen=True)
 class _Objection:
-    """Reason to send no further horizon.
+    """Reason not to send a further horizon.
 
-    It may pass once the robot rests; ``late_messages`` is how many messages count as having reached the controller too
-    late. A driver that ``stood_still`` published no states meanwhile, so that this is no sign of a scaled speed.
+    If it ``passes``, it may end while the robot rests. ``late_messages`` is the number of messages that count as late
+    at the controller. If the driver ``stood_still``, it published no states, so a scaled speed is not the reason.
     """
 
     why: str
@@ -71,26 +71,26 @@ class _Objection:
 class Supervisor:
     """Execution, state monitor and lease of one motion. All times are of the steady clock [s].
 
-    A horizon is sent on a state that shows that the robot has kept up with the last one. If none can be sent in time
-    (states are late, or this process was held up), the last one ends at rest by itself. The robot waits there, on its
-    checked path, and goes on once states come again. If the controller's speed is scaled, nothing more is sent: a
-    further horizon would make the robot jump. A brake is sent once: if it is lost, the last horizon ends at rest, and a
-    later brake would be a jump. If positions are streamed, a long pause stops the motion from where the robot stood.
+    A horizon is sent only after a state has proved that the robot kept up with the last horizon. If a horizon cannot be
+    sent in time (states are late, or this process was held up), the last horizon ends at rest by itself. The robot
+    waits there, on its checked path, and continues after states return. If the controller's speed is scaled, sending
+    ends, as a further horizon would make the robot jump. A brake is sent once. If it is lost, the last horizon ends at
+    rest; a later brake would be a jump. If positions are streamed, a long pause stops the motion at the last position.
 
-    ``table`` holds the horizons of the approach, of ``approach_s`` seconds, and the motion.
+    ``table`` contains the horizons of the approach, of ``approach_s`` seconds, and of the motion.
 
     Attributes
     ----------
     fault : str
-        Why the motion was stopped by a fault; empty for none. A fault stays until the robot is armed again.
+        Reason for a stop by a fault, or empty. A fault stays until the robot is armed again.
     canceled : bool
         Whether the motion was stopped on request.
     interruption : str
-        Why the robot rests, or comes to rest, before it goes on; empty if it does not.
+        Reason for rest before the robot continues, or empty.
     halt : str
-        Why the controller has stopped the robot by itself and holds it; set by the owner, empty if it has not.
+        Reason why the controller itself stopped the robot and holds it, or empty; set by the owner.
     max_tracking_error : float
-        Over all joints so far [rad or m].
+        Largest tracking error over all joints so far [rad or m].
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Supervisor:
         self.fault = self.halt = self.interruption = ""
         self.interruptions = 0
         self.canceled = False
-        self.max_tracking_error = self._error_before = 0.0  # the latter until the stop
+        self.max_tracking_error = self._error_before = 0.0  # the latter is frozen at the stop
         self._commands = commands
         self._approach = approach_s
         self._options = table.options
@@ -115,34 +115,34 @@ class Supervisor:
         tolerance = options.progress_tolerance or _PROGRESS_TOLERANCE_SHARE * options.tracking_tolerance
         self._progress = PathProgress(joints, tolerance)
         self._scaling = 1.0
-        self._silent = False  # whether the robot is left to the last horizon
+        self._silent = False  # whether sending has ended and the last horizon runs out
         self._frozen = False  # whether states were frozen when the motion was stopped
-        self._objection: _Objection | None = None  # to a further horizon, by the newest states
-        self._informed = False  # whether a state has been accepted since the next horizon became due
+        self._objection: _Objection | None = None  # to a further horizon, from the newest states
+        self._informed = False  # whether a state was accepted after the next horizon became due
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
         self._paused = self._longest_tick = 0.0  # the latter since the last horizon
-        # When the controller had not kept up, and when its driver stood still.
+        # Times at which the controller had not kept up, and at which its driver had stood still.
         self._late = {stood: deque[float](maxlen=_MAX_LATE_MESSAGES) for stood in (False, True)}
-        self._waiting_since = math.nan  # of a robot that rests and is to go on
+        self._waiting_since = math.nan  # start of the rest of a robot that will continue
         self._error = np.zeros(joints)
         self._commanded: Array | None = None  # at the last accepted state
 
     @property
     def moving(self) -> bool:
-        """Whether the motion is followed, not braked."""
+        """Whether the robot follows the motion without braking."""
         return self.execution.state is MotionState.MOVING
 
     @property
     def waiting(self) -> bool:
-        """Whether the robot rests, and goes on by itself."""
+        """Whether the robot rests, and will continue by itself."""
         return not math.isnan(self._waiting_since)
 
     def start(self, now: float, clock_offset: float = float("nan")) -> None:
         """Send the first horizon.
 
-        One with a stamp begins ``latency_s`` later: a resting robot that receives it after it began would jump.
+        A horizon with a stamp begins ``latency_s`` later: a robot at rest would jump if it arrived after its start.
         ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN if unknown.
         """
         self.execution.clock_offset = self._offset = clock_offset
@@ -154,8 +154,8 @@ class Supervisor:
         return self._motion(now)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state, on which the next tick acts; see :meth:`.RobotClock.take`."""
-        # Compare with what was commanded when the state was measured: its latency is no tracking error.
+        """Take a joint state for the next tick; see :meth:`.RobotClock.take`."""
+        # Compare with the command at the time of measurement, so that latency does not count as tracking error.
         time = self.monitor.clock.take(stamp, clock, now)
         commanded, velocity, acceleration = self._motion(time)
         rejection = self.monitor.update(time, now, position, effort, commanded)
@@ -164,7 +164,7 @@ class Supervisor:
         if rejection:
             return
         self._commanded, self._error = commanded, commanded - position
-        if not self.interruption:  # else it may rest where an earlier horizon ended
+        if not self.interruption:  # else the robot may rest at the end of an earlier horizon
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
         if not self._commands.streams:
@@ -172,14 +172,14 @@ class Supervisor:
         self._informed = self.may_send(now) and (self._commands.streams or self._progress.is_known(now))
 
     def update_reference(self, stamp: float, position: Array) -> None:
-        """Take the position ``(n,)`` that the controller aimed at when its own state was stamped [s, robot's clock]."""
+        """Take the controller's reference position ``(n,)``, with the stamp of its state [s, robot's clock]."""
         time = stamp - self.monitor.clock.offset  # NaN before the first joint state
         if math.isfinite(time) and self.moving:
             commanded, velocity, _ = self._motion(time)
             self._progress.update_reference(time, commanded - position, velocity)
 
     def scale(self, now: float, factor: float) -> None:
-        """Take the controller's speed scaling, 1 for none; a scaled motion is ended."""
+        """Take the controller's speed scaling (1 is full speed); end a scaled motion."""
         self._scaling = factor
         if not self._is_scaled or self._silent:
             return
@@ -189,7 +189,7 @@ class Supervisor:
                 self.stop(now, f"the controller's speed scaling is {100 * factor:.0f} %; set it to 100 %")
 
     def tick(self, now: float, cancel: bool = False) -> bool:
-        """Watch and send; ``cancel`` stops the motion on request. Return whether the robot is at rest for good."""
+        """Monitor and send; ``cancel`` stops the motion on request. Return whether the robot is at rest for good."""
         if cancel and (self.moving and not self.at_rest(now) or self.interruption):
             self.canceled = True
             self._brake(now, "canceled")
@@ -199,7 +199,7 @@ class Supervisor:
         return self._has_ended(now)
 
     def may_send(self, now: float) -> bool:
-        """Whether the next horizon may be sent on a state that comes now."""
+        """Whether a state that arrives now may trigger the next horizon."""
         return self.moving and now >= self._sent + self._options.period_s - _MAX_EARLY_S
 
     def stop(self, now: float, reason: str) -> None:
@@ -235,7 +235,7 @@ class Supervisor:
         return ExecutionProgress(stage, phase / duration, self._error)
 
     def _motion(self, now: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
+        """Position, velocity and acceleration ``(n,)`` commanded at ``now``."""
         self._account_for_pause(now)
         return self.execution.commanded(min(now, self._ticked) if self._commands.streams else now)
 
@@ -251,7 +251,7 @@ class Supervisor:
             self.lease.excuse(now)
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
-        if self.moving and not self.at_rest(now):  # unless this tick is so late that the robot brakes by itself
+        if self.moving and not self.at_rest(now):  # not if this tick is so late that the robot already brakes by itself
             fault, lapse = self._problem(now)
             if fault:
                 self.stop(now, fault)
@@ -262,9 +262,9 @@ class Supervisor:
         self._note_interruption(now)
 
     def _problem(self, now: float) -> tuple[str, str]:
-        """Reasons to stop the motion, for good and until they pass; empty for none."""
+        """Reason to stop the motion for good, and reason to stop until it passes; each may be empty."""
         monitor, lapse = self.monitor, self.lease.check(now) or self.monitor.low_rate(now)
-        # If the controller itself is behind, the distance from the command is no tracking error of the robot.
+        # If the controller itself is behind, the distance from the command is not a tracking error of the robot.
         behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
         commanded = monitor.position if behind else self._commanded
         if blindness := monitor.blindness(now, commanded):
@@ -273,7 +273,7 @@ class Supervisor:
         if not error:
             return monitor.excessive_effort(now), lapse
         stall = monitor.stall(now)
-        # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
+        # A controller that stood still continues at the current point of the plan; a blocked robot does not follow.
         objection = _Objection(stall, late_messages=1, stood_still=True)
         if not stall:
             return error, lapse
@@ -284,7 +284,7 @@ class Supervisor:
         return "", stall
 
     def _extend(self, now: float) -> None:
-        """Send the next horizon if it is due and a state shows that the robot has kept up with the last one."""
+        """Send the next horizon if it is due and a state proves that the robot kept up with the last horizon."""
         if not (self._informed and self.may_send(now)):
             return
         self._objection = self._new_objection(now)
@@ -300,13 +300,13 @@ class Supervisor:
         if self.monitor.clock.is_lost:  # it is learned again at rest
             return _Objection(self.monitor.clock.explanation)
         if self._progress.disagrees(now):
-            # A controller that ran out of a horizon, because the next one was late, rests where that one ends. What
-            # repeats is a scaling, or a computer that is short of time: the next such second shows which.
+            # A controller whose next horizon was late rests at the end of its last horizon. A repeated lag means a
+            # scaled speed or an overloaded computer; the next second decides between them.
             return _Objection(self._progress.explanation, late_messages=2 if self._progress.is_repeated else 1)
         return None
 
     def _note_interruption(self, now: float) -> None:
-        """Note why a horizon could not be sent in time, so that the robot brakes by itself."""
+        """Record the reason why a horizon could not be sent in time, so that the robot brakes by itself."""
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
         if self._objection:
@@ -322,21 +322,21 @@ class Supervisor:
             self._interrupt(self.monitor.silence(now))
 
     def _is_late_too_often(self, now: float, objection: _Objection) -> bool:
-        """Note that the controller is behind now; return whether that has happened too often to be chance."""
+        """Record that the controller is behind now; return whether this has happened too often to be chance."""
         late = self._late[objection.stood_still]
         late.extend([now] * objection.late_messages)
         often = len(late) == _MAX_LATE_MESSAGES and now <= late[0] + _LATE_MESSAGES_WINDOW_S
         return often and objection.controller_is_behind
 
     def _interrupt(self, why: str) -> None:
-        """Let the robot come to rest for a reason that may pass."""
+        """Record a reason for rest that may pass; without ``max_wait_s`` it is a fault."""
         if self.monitor.options.max_wait_s:
             self.interruption, self.interruptions = why, self.interruptions + 1
         else:
             self.fault = why
 
     def _has_ended(self, now: float) -> bool:
-        """Whether the robot is at rest for good; if its controller is scaled, that is later than commanded."""
+        """Whether the robot is at rest for good; with a scaled controller, rest comes later than commanded."""
         if self.waiting:
             return self._wait(now)
         if not self._standstill.has_settled(now, self.at_rest(now)):
@@ -356,17 +356,17 @@ class Supervisor:
         self._held = True
         if not np.isfinite(distance) or self._scaling > _MAX_ZERO_SCALING:
             where = f"it stands {distance:.2g} from the end of its brake"
-            where = where if np.isfinite(distance) else "no joint state tells where it stands"
+            where = where if np.isfinite(distance) else "it stands at an unknown position (no joint states)"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
             return True
-        # What the controller still holds must not move the robot once the scaling is raised.
+        # The controller's remaining trajectory must not move the robot after the scaling is raised.
         self._standstill.command(now)
         clock = now + self.execution.clock_offset
         self._send(now, hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
         return False
 
     def _wait(self, now: float) -> bool:
-        """Rest until states and renewals come again, then go on; return whether the motion has ended instead."""
+        """Rest until states and renewals return, then continue; return whether the motion has ended instead."""
         limit_s = self.monitor.options.max_wait_s
         if now - self._waiting_since > limit_s and not self.fault:
             self.fault = f"{self.interruption} (the robot waited for {limit_s:g} s at rest)"
@@ -384,7 +384,7 @@ class Supervisor:
         return False
 
     def _resume(self, now: float, phase: float) -> bool:
-        """Go on along the path from a phase of the plan [s]; return whether there is nothing left of it."""
+        """Continue along the path from a phase of the plan [s]; return whether the plan is already complete."""
         before, self.interruption, self._waiting_since = self.execution, "", math.nan
         if before.table.plan.duration - phase <= self._options.grid_s:
             return True
@@ -396,14 +396,14 @@ class Supervisor:
         if math.isfinite(self._offset):
             self.execution.clock_offset = self.monitor.clock.offset
         self._silent = False
-        self._commanded = None  # the last states were compared with where the robot was to rest
+        self._commanded = None  # the last comparison of states was with the position of rest
         self._progress.forget()
         self.monitor.restart(now)
         self._send(now, self.execution.start(now + RESTART_S))
         return False
 
     def _account_for_pause(self, now: float) -> None:
-        """After a pause the robot stands at the last streamed position; the motion continues, and brakes, there."""
+        """Delay a streamed motion by a pause, so that it continues and brakes from the last streamed position."""
         pause = now - self._ticked
         if self._commands.streams and pause > _MAX_STREAM_PAUSE_S:
             self.execution.delay(pause)
@@ -413,12 +413,12 @@ class Supervisor:
         self._account_for_pause(now)
         if self.moving:
             self._error_before = self.max_tracking_error
-        # To a robot that stands, a brake would be a jump.
+        # A brake would be a jump for a robot that stands still.
         self._silent |= self._is_scaled or self._progress.disagrees(now) or bool(self.halt)
         if self._silent:
             self.execution.run_out(now, reason)
         else:
-            if self.monitor.clock.is_lost:  # a brake by the wrong clock would be a jump
+            if self.monitor.clock.is_lost:  # a brake with a wrong clock would be a jump
                 self.execution.clock_offset = math.nan
             self._send(now, self.execution.stop(now, reason))
 

@@ -1,13 +1,13 @@
-"""How a robot follows its command: lag of its drives, progress along the path, standstill.
+"""Tracking of the command by a robot: lag of its drives, progress along the path, standstill.
 
-A controller whose speed is scaled (a teach pendant's slider) advances slower than the clock within each horizon, and
-starts again at the clock with the next one: every horizon is then a jump, as far as the controller had fallen behind.
-So a horizon is sent only if the controller has kept up since the last one.
+A controller with scaled speed (a teach pendant's slider) advances slower than the clock within each horizon, and starts
+again at the clock with the next horizon. Every horizon is then a jump by the accumulated lag. So a horizon is sent only
+if the controller has kept up since the last horizon.
 
-The controller's own reference shows this exactly, whatever the drives do. Without it, joint states show it as precisely
-as the lag of the drives is known (:class:`DriveResponse`): a loss within one horizon is noticed if it is larger than
-the tolerance and than the uncertainty of that lag. A smaller loss repeats with every horizon, and nothing else does:
-the error of drives does not depend on when horizons are sent. Its component at the frequency of the horizons shows it.
+The controller's own reference measures this lag exactly, independent of the drives. Without the reference, joint states
+measure it as precisely as the lag of the drives is known (:class:`DriveResponse`). A loss in one horizon is detected if
+it exceeds the tolerance and the uncertainty of the drives' lag. A smaller loss repeats with every horizon. The error of
+drives does not depend on the times of horizons, so the component at the frequency of the horizons reveals the loss.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 
 _MIN_PATH_SPEED = 1e-3  # rad/s or m/s; a robot that is commanded to stand cannot fall behind
-_MAX_REFERENCE_AGE_S = 0.06  # three intervals at which the controller's state is read
+_MAX_REFERENCE_AGE_S = 0.06  # three intervals between readings of the controller's state
 _MAX_REFERENCE_LAG_S, _MAX_REFERENCE_JUMP = 2e-3, 1e-3  # a cycle at 500 Hz; rad or m: smaller steps are no jump
-_STAMP_JITTER_S, _MIN_STATES_PER_HORIZON = 0.012, 4  # among as many states at least one stamp is not late
+_STAMP_JITTER_S, _MIN_STATES_PER_HORIZON = 0.012, 4  # among this many states at least one stamp is on time
 _LAG_DEVIATIONS = 3.0  # standard deviations of the expected error
-# A repeated loss: the last second of horizons counts, and half a second is enough. It matters from so many standard
-# errors and from a share of the path on, a loss of 2 % behind stiff drives.
+# Repeated loss: the last second of horizons counts, and half a second is enough. A loss is significant above this
+# number of standard errors and above this share of the path, which is a loss of 2 % behind stiff drives.
 _FORGETTING_PER_HORIZON, _MIN_HORIZONS = 0.95, 10
 _LOSS_DEVIATIONS, _MIN_LOSS_SHARE = 7.0, 4e-3
 # Coefficients of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction
-# (friction, play) [rad or m]: initial standard deviations, and those of the change in a second.
+# (friction, play) [rad or m]: standard deviations of the initial values, and of the change in a second.
 _INITIAL_DEVIATIONS = np.array([0.1, 0.01, 0.05, 0.005])
 _DRIFT_PER_SECOND = np.array([1e-3, 2e-4, 1e-3, 1e-3])
 _FRICTION_SPEED = 0.05  # rad/s or m/s; below it, friction has no clear direction
@@ -38,7 +38,7 @@ _MAX_SETTLING_S = 5.0  # to wait for a robot that still moves
 
 
 class DriveResponse:
-    """A linear model of the error of each joint, learned as by a Kalman filter whose coefficients drift.
+    """Linear model of the error of each joint, learned by a Kalman filter with drifting coefficients.
 
     The error of drives that lag by some tens of milliseconds is nearly linear in velocity and acceleration.
     """
@@ -57,7 +57,7 @@ class DriveResponse:
         return np.sqrt(np.einsum("nk,nkl,nl->n", change, self._covariance, change))
 
     def learn(self, error: Array, velocity: Array, acceleration: Array, elapsed: float) -> None:
-        """Take commanded minus measured position ``(m, n)`` at ``m`` times within ``elapsed`` seconds."""
+        """Update the model with commanded minus measured position ``(m, n)`` at ``m`` times in ``elapsed`` seconds."""
         features = _features(velocity, acceleration) / _POSITION_NOISE
         before = np.linalg.inv(self._covariance + np.diag(_DRIFT_PER_SECOND**2) * elapsed)
         information = before + np.einsum("mnk,mnl->nkl", features, features)
@@ -68,15 +68,15 @@ class DriveResponse:
 
 
 def _features(velocity: Array, acceleration: Array) -> Array:
-    """``(m, n, 4)``"""
+    """Features ``(m, n, 4)`` of the linear model."""
     return np.stack([velocity, acceleration, np.ones_like(velocity), np.tanh(velocity / _FRICTION_SPEED)], axis=-1)
 
 
 @dataclass(frozen=True)
 class _Track:
-    """Joint states since the last horizon, and the one before it: ``(m,)``, or ``(m, n)`` as commanded.
+    """Joint states since the last horizon, and the state before it: ``(m,)``, or ``(m, n)`` as commanded.
 
-    ``error`` is commanded minus measured position; ``behind`` its part along the path beyond the lag of the drives.
+    ``error`` is commanded minus measured position; ``behind`` is its part along the path beyond the lag of the drives.
     """
 
     time: Array
@@ -88,20 +88,20 @@ class _Track:
 
 
 class PathProgress:
-    """Watches how far the robot falls behind along its path within each horizon.
+    """Monitor of the robot's lag along its path within each horizon.
 
-    ``tolerance`` is the distance by which a horizon may set the robot forward [rad or m].
+    ``tolerance`` is the largest forward jump of the robot by a horizon [rad or m].
     """
 
     def __init__(self, joints: int, tolerance: float) -> None:
         self._response, self._tolerance = DriveResponse(joints), tolerance
         self._sent = float("nan")
-        self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon, and the one before it
-        self._references: list[tuple[float, float, float]] = []  # of the controller since then: time, lag [s], speed
+        self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon, and the state before it
+        self._references: list[tuple[float, float, float]] = []  # controller since then: time, lag [s], speed
         self._repeated = _RepeatedLoss()
 
     def sent(self, now: float) -> None:
-        """Note that a horizon was sent: the controller starts again at the clock."""
+        """Record that a horizon was sent, so that the controller starts again at the clock."""
         if len(self._states) > 1:
             track = self._track()
             way = float(np.linalg.norm(track.velocity[-1])) * (track.time[-1] - self._sent)
@@ -110,9 +110,9 @@ class PathProgress:
         self._sent, self._states, self._references = now, self._states[-1:], []
 
     def forget(self) -> None:
-        """Drop the states since the last horizon: the robot rests elsewhere than commanded."""
+        """Drop the states since the last horizon, as the robot rests away from its command."""
         self._states, self._references = [], []
-        if self.is_repeated:  # it is reported by now; the next second shows whether it continues
+        if self.is_repeated:  # already reported; the next second decides whether the loss continues
             self._repeated = _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
@@ -135,7 +135,7 @@ class PathProgress:
         return self._lost() > self._tolerance or self.is_repeated
 
     def is_known(self, now: float) -> bool:
-        """Whether a reference or enough states since the last horizon show how far the controller is."""
+        """Whether a reference or enough states since the last horizon determine the controller's progress."""
         return self._knows_reference(now) or len(self._states) > _MIN_STATES_PER_HORIZON
 
     @property
@@ -159,11 +159,11 @@ class PathProgress:
         return bool(self._references) and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S
 
     def _lost(self) -> float:
-        """Distance lost, or gained, along the path beyond the uncertainty of the drives' lag [rad or m]."""
+        """Distance lost or gained along the path [rad or m], if it exceeds the uncertainty of the drives' lag."""
         if len(self._states) < 2:
             return 0.0
         track = self._track()
-        # A late stamp makes a robot look behind, so the smallest of several states counts.
+        # With a late stamp a robot seems to lag, so the smallest value of several states counts.
         newest = float(track.behind[track.time > track.time[-1] - _STAMP_JITTER_S].min())
         first = float(track.behind[track.time < track.time[0] + _STAMP_JITTER_S].min())
         lost = max(newest - float(track.behind.min()), first - newest)
@@ -187,7 +187,7 @@ class _RepeatedLoss:
         self._loss = 0.0j
 
     def update(self, phase: Array, behind: Array, way: float) -> None:
-        """Take a horizon: distances ``(m,)`` behind along the path at phases 0 to 1, and the commanded distance."""
+        """Take a horizon: lag ``(m,)`` along the path at phases 0 to 1, and the commanded distance ``way``."""
         if len(phase) < _MIN_STATES_PER_HORIZON:
             return
         wave = np.exp(-2j * np.pi * phase)
@@ -213,7 +213,7 @@ class _RepeatedLoss:
 
 
 class Standstill:
-    """Follows the position ``(n,)`` of a robot that comes to rest; ``since`` is when it arrived where it stands [s]."""
+    """Monitor of the position ``(n,)`` of a robot that comes to rest; ``since`` is its time of arrival [s]."""
 
     def __init__(self) -> None:
         self.since = self._received = -np.inf
@@ -225,7 +225,7 @@ class Standstill:
         self._commanded, self._rested = now, np.nan
 
     def has_settled(self, now: float, at_rest: bool) -> bool:
-        """Whether the robot has followed commands that are at rest, or has been waited for long enough."""
+        """Whether the robot has come to rest after commands at rest, or the wait has timed out."""
         if not at_rest:
             self.command(now)
             return False
@@ -239,7 +239,7 @@ class Standstill:
             self._stands_at, self.since = self.position, now
 
     def distance(self, now: float, position: Array) -> float:
-        """Largest distance of a joint to a position ``(n,)`` [rad or m]; infinite without a fresh state."""
+        """Largest distance of a joint from a position ``(n,)`` [rad or m]; infinite without a recent state."""
         if now - self._received > _MAX_STATE_AGE_S:
             return float("inf")
         return float(np.abs(self.position - position).max())

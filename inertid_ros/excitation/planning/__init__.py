@@ -1,1 +1,1 @@
-"""The search for a motion that excites well; :func:`.planner.plan_excitation` is the entry point."""
+"""Search for a well-exciting motion; :func:`.planner.plan_excitation` is the entry point."""

@@ -1,16 +1,16 @@
-"""How well a motion excites, and the gradient of that along the motion.
+"""Excitation criteria of a motion, and their gradient along the motion.
 
-Weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier recordings below them
-([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters, and a function of the eigenvalues of their
-information matrix is minimised. The gradient is the derivative of a weighted sum of elements of the regressor
+Weighted rows of the regressor (:mod:`.measurement_regressor`) are stacked on the rows of earlier recordings
+([Ayusawa2017]_ eq. 41) and scaled by the units of the parameters. The criterion is a function of the eigenvalues of
+their information matrix, to be minimised. Its gradient is the derivative of a weighted sum of elements of the regressor
 ([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
 
-**Scaling.** Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``,
-and their information ``A^T A`` becomes ``T^T A^T A T``, so that parameters of a wrist and of a shoulder compare:
+**Scaling.** Rows ``A`` of equations in the base parameters become ``A T`` for parameters in units of ``T``, and their
+information ``A^T A`` becomes ``T^T A^T A T``. This makes the parameters of a wrist and of a shoulder comparable:
 
-- ``columns``: every column of the regressor has unit norm, along the motion that is evaluated; free of units;
-- ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35), which
-  gives the coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38): equal in all frames, units and bases;
+- ``columns``: every column of the regressor has unit norm along the evaluated motion; independent of units;
+- ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35). This
+  gives coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38), equal in all frames, units and bases;
 - ``prior``: each base parameter in units of its prior value ([Lee2019]_ eq. 4.2.26); depends on frames and bases;
 - ``none``: SI units; depends on units, frames and bases.
 
@@ -20,9 +20,9 @@ and their information ``A^T A`` becomes ``T^T A^T A T``, so that parameters of a
 - ``condition``: largest over smallest deviation, the condition number of the scaled regressor ([Ayusawa2017]_ eq. 7);
 - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
 
-The search minimises the logarithm, with extremes replaced by norms of high power. Equal eigenvalues then get equal
+The search minimises the logarithm and replaces extremes by norms of high power. Equal eigenvalues then have equal
 slopes, so the gradient ``V diag(slope) V^T`` does not depend on the choice of their eigenvectors ([Ayusawa2017]_ leaves
-this open after eq. 17). The exact extremes have a kink there, at which descent would stall.
+this open after eq. 17). Exact extremes would have a kink at equal eigenvalues, and descent would stall there.
 """
 
 from collections.abc import Callable
@@ -45,15 +45,15 @@ from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normali
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
-_MIN_PRIOR_SHARE = 0.01  # of its length in the metric, which a prior value of nearly zero is raised to
-_NORM_POWER = 4.0  # of norms in place of extremes; the smooth logarithm is too large by at most log(r) / 4
+_MIN_PRIOR_SHARE = 0.01  # smallest scale of a prior value, as a share of its length in the metric
+_NORM_POWER = 4.0  # of norms that replace extremes; the smooth logarithm is too large by at most log(r) / 4
 _MIN_EIGENVALUE_RATIO = 1e-24  # to the largest eigenvalue; a direction below it counts as not excited
 _EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Units of the base parameters: those of a matrix T, ``root`` ``(r, r)``; without it, columns of unit norm."""
+    """Units of the base parameters, from a matrix T, ``root`` ``(r, r)``; if None, columns have unit norm."""
 
     root: Array | None = None
 
@@ -65,16 +65,16 @@ class Scaling:
         """Derivative of a function with respect to ``rows``, from its derivative with respect to ``scaled``."""
         if self.root is not None:
             return slope @ self.root.T
-        # The component that would only lengthen a column is removed.
+        # Remove the component that would only lengthen a column.
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
 
 
 def prior_scaling(
     scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
 ) -> Scaling:
-    """The scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
+    """Scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
 
-    The criterion is about ``columns`` ``(c,)`` of the layout; B ``(r, c)`` regroups them into base parameters.
+    The criterion uses ``columns`` ``(c,)`` of the layout; ``base``, B ``(r, c)``, regroups them into base parameters.
     """
     if scaling == "columns":
         return Scaling()
@@ -94,18 +94,18 @@ def prior_scaling(
 
 
 def pushforward_root(root: Array, base: Array) -> Array:
-    """``(r, r)`` L with ``L L^T = B G0^-1 B^T``, the inverse of the pushforward metric, of ``root root^T = G0^-1``."""
+    """L ``(r, r)`` with ``L L^T = B G0^-1 B^T``, the inverse pushforward metric, for ``root root^T = G0^-1``."""
     return r_factor((base @ root).T).T
 
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
-    """Typical size of the drive parameters, couplings and terms of the layout, by a share of the effort limit."""
+    """Typical size of the drive parameters, couplings and terms of the layout, from a share of the effort limit."""
     layout, share = model.layout, ENERGY_SHARE * limits.effort
     half_range = 0.5 * (limits.upper - limits.lower)
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
     ones = np.ones(model.joints)
     drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
-    # Couplings and user terms are in no criterion.
+    # Criteria exclude couplings and user terms.
     return np.concatenate([*drives, np.ones(layout.size - layout.coupling_start)])
 
 
@@ -136,7 +136,7 @@ def _e(values: Array) -> tuple[float, Array]:
     return float(0.5 * (np.log(down.sum()) / _NORM_POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
 
 
-# The criterion of eigenvalues, and its smooth logarithm.
+# Criterion as a function of eigenvalues, and its smooth logarithm.
 _CRITERIA: dict[str, tuple[Callable[[Array], float], Smooth]] = {
     "condition": (lambda values: float(np.sqrt(values[-1] / values[0])), _condition),
     "a": (lambda values: float(np.sqrt(np.mean(1 / values))), _a),
@@ -147,17 +147,17 @@ _CRITERIA: dict[str, tuple[Callable[[Array], float], Smooth]] = {
 
 @dataclass(frozen=True)
 class OptimalityCriterion:
-    """A function ``condition``, ``a``, ``d`` or ``e`` of eigenvalues, to be minimised.
+    """Function ``condition``, ``a``, ``d`` or ``e`` of eigenvalues, to be minimised.
 
-    Only the ``kept`` largest eigenvalues count ([Lee2019]_ sec. 4.5.2); 0 counts all. If the cut goes through equal
-    eigenvalues, they share the slope, which lies in the subdifferential.
+    Only the ``kept`` largest eigenvalues count ([Lee2019]_ sec. 4.5.2); 0 counts all. Equal eigenvalues at the cut
+    share their slope, so that the gradient lies in the subdifferential.
     """
 
     name: str
     kept: int = 0
 
     def value(self, values: Array) -> float:
-        """The criterion of ``(r,)`` eigenvalues, ascending; infinite if a direction that counts is not excited."""
+        """Criterion of ascending eigenvalues ``(r,)``; infinite if a counted direction is not excited."""
         counted = self._counted(values)
         return _CRITERIA[self.name][0](counted) if counted[0] > 0 else float("inf")
 
@@ -177,10 +177,10 @@ class OptimalityCriterion:
 
 @dataclass(frozen=True)
 class Criterion:
-    """The objective of planning, to be minimised.
+    """Objective of planning, to be minimised.
 
-    Base columns ``(r,)`` are ascending indices into ``measured.columns``; ``base`` ``(r, c)`` is the matrix B that
-    regroups these into base parameters, in which ``earlier_rows`` ``(k, r)`` are equations of earlier recordings.
+    Base ``columns`` ``(r,)`` are ascending indices into ``measured.columns``; ``base`` B ``(r, c)`` regroups these into
+    base parameters. ``earlier_rows`` ``(k, r)`` are equations of earlier recordings in the base parameters.
     """
 
     measured: measurement.MeasurementRegressor
@@ -196,7 +196,7 @@ class Criterion:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """``r`` names of the base columns, such as ``forearm.mcx``."""
+        """Names of the ``r`` base columns, such as ``forearm.mcx``."""
         return tuple(self.measured.model.layout.names[column] for column in self.measured.columns[self.columns])
 
     def evaluate(self, motion: MotionSamples) -> MotionInformation:
@@ -207,12 +207,12 @@ class Criterion:
         return MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
 
     def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
-        """:meth:`evaluate` in the middle of steps of ``step`` [s]."""
+        """Evaluate a trajectory in the middle of steps of ``step`` [s], see :meth:`evaluate`."""
         instants = np.arange(0.5 * step, trajectory.duration, step)
         return self.evaluate(MotionSamples(self.measured.chain, *trajectory.sample(instants), step))
 
     def value(self, information: MotionInformation) -> float:
-        """The exact criterion."""
+        """Exact criterion."""
         return self.optimality.value(information.eigenvalues)
 
     def smooth(self, information: MotionInformation) -> float:
@@ -222,7 +222,7 @@ class Criterion:
     def gradient(
         self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
     ) -> MotionGradient:
-        """Gradient of :meth:`smooth` along the motion, plus that of penalties by their weights (:class:`.Penalty`)."""
+        """Gradient of :meth:`smooth` by the motion, plus gradient of penalties by their weights (:class:`.Penalty`)."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
         by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
@@ -236,10 +236,10 @@ def make_criterion(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Criterion:
-    """The criterion that the options name, for base parameters that show within ``limits``.
+    """Make the criterion of the options, for base parameters that are identifiable within ``limits``.
 
-    By default it is the condition number by which all motions of a robot are compared. Torques are weighted by the
-    residual deviations of ``earlier``, else by the limits of effort; a wrench at the base by the deviations in the
+    The default is the condition number for the comparison of all motions of a robot. Torques are weighted by the
+    residual deviations of ``earlier``, or else by the effort limits; a wrench at the base by the deviations in the
     options.
     """
     options = options or ExcitationOptions()
@@ -256,6 +256,6 @@ def make_criterion(
         )
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
     optimality = OptimalityCriterion(options.criterion, options.kept_parameters)
-    # The other columns are combinations of the base columns: these hold all the information of recordings.
+    # All other columns are combinations of the base columns, so the base columns carry all information of recordings.
     rows = np.zeros((0, len(columns))) if earlier is None else r_factor(earlier.root[:, measured.columns[columns]])
     return Criterion(measured, columns, B, scaling, optimality, rows)

@@ -1,14 +1,14 @@
-"""Descent from one start, or from several in parallel: gradient steps over shapes within the limits, then a plan.
+"""Gradient descent over shapes of motions within the limits, from one or several starts, then a plan.
 
 The solver is SciPy's L-BFGS. The size of a shape meets the limits of position, velocity and acceleration in closed form
-(:mod:`.planning_problem`), and the other constraints are smooth penalties; so the problem is unconstrained, with a few
-hundred variables and gradients that cost three evaluations. Sequential quadratic programming, as in the source, would
-solve dense systems of all variables and constraints. :func:`finish_plan` then proves every limit on the whole interval
-and shrinks the motion if one does not hold.
+(:mod:`.planning_problem`); all other constraints are smooth penalties. So the problem is unconstrained, with a few
+hundred variables, and a gradient costs three evaluations. Sequential quadratic programming, as in the source, would
+solve dense systems of all variables and constraints. :func:`finish_plan` then proves every limit on the whole interval,
+and shrinks the motion if a limit does not hold.
 
-The motion from a start does not depend on the number of processes. Rounding of linear algebra depends on its number of
-threads, and a long descent magnifies it; so a process has one thread, and this process does the work itself only if it
-has one too.
+The motion from a start does not depend on the number of processes. Rounding errors of linear algebra depend on its
+number of threads, and a long descent magnifies them. So each worker process uses one thread, and this process descends
+itself only if it also uses one thread.
 """
 
 import contextlib
@@ -36,19 +36,19 @@ from inertid_ros.robot.model import RobotModel
 _SHRINK_BISECTIONS = 12
 _ITERATIONS_PER_REPORT = 5
 _INFINITE_OBJECTIVE = 1e100  # replaces an objective that is not finite
-_PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones if penalties had to be corrected
+_PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last two only if penalties were corrected
 _WORKER_POLL_S = 0.02
 _FINISHING_TIME_S = 120.0  # after the deadline
-_MIN_WORKER_TIME_S = 4.0  # with less time left, a process would use it up for its start
+_MIN_WORKER_TIME_S = 4.0  # the start of a process would use up less time than this
 
 
 ShapeReport = Callable[[float, float, Array], None]
-"""Called now and then with the fraction done, the best smooth logarithm of the criterion, and its shape."""
+"""Called every few iterations with the fraction done, the best smooth logarithm of the criterion, and its shape."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A finished motion, its shape ``(size, n)`` and its exact criterion."""
+    """Finished motion, with its shape ``(size, n)`` and its exact criterion."""
 
     plan: Plan
     shape: Array
@@ -63,11 +63,10 @@ def improve_shape(
     problem: PlanningProblem, shape: Array, deadline: float = np.inf,
     report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
-    """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
+    """Best shape of a gradient descent from ``shape`` until the deadline [s, monotonic].
 
-    If positions are constrained further than by the limits of single joints, penalties become stricter in stages, and
-    are corrected between them, in ``problem``: a remaining violation is as small as the margin in which its penalty
-    begins.
+    If constraints other than joint limits restrict positions, penalties become stricter in stages, and ``problem``
+    corrects them between stages. A remaining violation is then as small as the margin at which the penalty begins.
     """
     best, best_value, count, iterations = shape, np.inf, 0, problem.options.iterations
     stages = _PENALTY_FACTORS if problem.position_constrained else _PENALTY_FACTORS[:1]
@@ -76,7 +75,7 @@ def improve_shape(
         nonlocal best, best_value
         if time.monotonic() > deadline:
             raise OutOfTimeError
-        with np.errstate(over="ignore", invalid="ignore"):  # far out, penalties of a line search overflow
+        with np.errstate(over="ignore", invalid="ignore"):  # penalties overflow if a line search goes far out
             value, gradient = problem.gradient(flat.reshape(shape.shape))
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return _INFINITE_OBJECTIVE, np.zeros_like(flat)
@@ -108,7 +107,7 @@ def improve_shape(
 
 
 def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
-    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds."""
+    """Plan of a shape at its exact size, scaled down as a whole until every constraint holds."""
     options = problem.options
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
     trajectory = LinearTrajectory(problem.basis, problem.start, scaled)
@@ -130,7 +129,7 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
 
 
 def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> Plan:
-    """Plan along a trajectory, of the kind, knots and seed of the options."""
+    """Plan along a trajectory, with the kind, knots and seed of the options."""
     return plan_of(
         trajectory, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
         seed=options.seed,
@@ -138,9 +137,9 @@ def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Traject
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
-    """Largest share of a motion at which ``plan(share)`` keeps every constraint, by bisection from the whole.
+    """Largest share of a motion at which ``plan(share)`` keeps every constraint, by bisection from the whole motion.
 
-    ExcitationError if even a thousandth of the motion violates one.
+    ExcitationError if even a thousandth of the motion violates a constraint.
     """
 
     def violation(share: float) -> str:
@@ -155,21 +154,21 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
         middle = 0.5 * (low + high)
         low, high = (low, middle) if violation(middle) else (middle, high)
     if low == 0:
-        raise ExcitationError(f"no motion fits at the start pose: {message}")
+        raise ExcitationError(f"even a tiny motion from the start pose violates a constraint: {message}")
     return low
 
 
 DescentReport = Callable[[int, float, float, Array], None]
-"""Called with the index of a start, and as a :data:`ShapeReport`."""
+"""Called with the index of a start and the arguments of :data:`ShapeReport`."""
 
 
 def run_descent(
     arguments: PlanningArguments, shape: Array, deadline: float,
     progress: Callable[[tuple[float, float, Array]], None],
 ) -> Candidate:
-    """Improve and finish one start ``(size, n)`` in a process of its own; all share the clock of the deadline [s].
+    """Improve and finish one start ``(size, n)`` in a worker process, with the parent's clock for the deadline [s].
 
-    Notices are not logged: the process that asked for the plan has logged them already.
+    Notices are not logged, as the parent process has logged them already.
     """
     logging.getLogger(__package__.partition(".")[0]).setLevel(logging.ERROR)
     problem = PlanningProblem(*arguments)
@@ -180,10 +179,10 @@ def run_descent(
 def improve_shapes(
     problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
 ) -> Iterator[tuple[int, Candidate]]:
-    """Index and candidate of each shape, in any order; none begins after the deadline, except the first."""
+    """Index and candidate of each shape, in any order; only the first descent may begin after the deadline."""
     workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
-    # Whether linear algebra in this process has one thread, according to its environment.
+    # Whether linear algebra in this process uses one thread, according to the environment.
     single = os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1
     if not short and (workers > 1 or not single):
         yield from _in_workers(problem, shapes, deadline, report, max(workers, 1))
@@ -191,7 +190,7 @@ def improve_shapes(
     for index, shape in enumerate(shapes):
         if index and time.monotonic() > deadline:
             return
-        if index and problem.position_constrained:  # a descent corrects penalties; each begins with new ones
+        if index and problem.position_constrained:  # a descent needs fresh penalties and corrects them
             problem = PlanningProblem(*problem.arguments)
         yield index, finish_plan(problem, improve_shape(problem, shape, deadline, partial(report, index)))
 

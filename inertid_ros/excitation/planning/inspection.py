@@ -1,4 +1,4 @@
-"""Inspection of a plan: limits used, distances kept, singular values, and what it does not excite and why."""
+"""Inspection of a plan: used limits, distances, singular values, and weakly excited parameters with reasons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,36 +23,36 @@ from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 USAGE_CHANNELS = ("position", "velocity", "acceleration", "effort")
-_TIGHT_USE = 0.9  # of what a constraint allows; it may then be the reason for a small motion
+_TIGHT_USE = 0.9  # share of a constraint; from this share on it may be the reason for a small motion
 
 WELL_CONDITIONED = 100.0
-"""Condition number up to which there is no finding. With a torque error of 3 % and 200 independent samples (20 s of
-5 Hz), the weakest combination of parameters is then determined to 20 %; beyond 500, to no more than its own size."""
+"""Largest condition number without a finding. With a torque error of 3 % and 200 independent samples (20 s of 5 Hz),
+the weakest combination of parameters is then uncertain by 20 %; beyond 500, by its own size or more."""
 _RANDOM_STATES = 300
-_MIN_SLOWNESS = 0.01  # of the speeds of random states, to the fastest
+_MIN_SLOWNESS = 0.01  # slowest speed of random states relative to the fastest
 _WIDER_RANGE, _HIGHER_LIMITS = 10.0, 3.0  # factors on ranges of sliding joints and on limits of speed, for comparison
-# Factors by which the condition number must improve: with random states, for the motion to be the first reason; with
-# other limits, for these to be the reason.
+# The condition number must improve by these factors: with random states, for the motion to be the first reason; with
+# other limits, for the limits to be the reason.
 _MOTION_GAIN, _LIMITS_GAIN = 10.0, 2.0
-_MIN_NAMED_SHARE, _MAX_NAMED = 0.1, 4  # of a weak combination, and number of parameters, that are named
+_MIN_NAMED_SHARE, _MAX_NAMED = 0.1, 4  # least share of a weak combination, and number, of named parameters
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """A plan and its properties.
+    """Plan and its properties.
 
     Attributes
     ----------
-    usage : (4, n), fraction used of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
+    usage : (4, n), used fraction of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
     effort : (N, n), prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
-    condition_number : of the column-scaled base regressor.
-    spectrum : (r,), singular values of that regressor, with the rows of earlier recordings if there are any, the
-        largest first.
+    condition_number : condition number of the column-scaled base regressor.
+    spectrum : (r,), singular values of the column-scaled base regressor, largest first; the rows of earlier recordings
+        are included.
     longest_stop : longest time from a failure of the sender to rest [s].
-    spectrum_before : (r,), singular values of earlier recordings alone in the same scaling; None without any.
-    clearance : closest approach; None if nothing can meet.
-    findings : unknown surroundings; parameters that the motion does not excite, and why.
-    surroundings : sentences on what the motion keeps clear of, and what was not checked.
+    spectrum_before : (r,), singular values of earlier recordings alone in the same scaling; None if there are none.
+    clearance : closest approach; None if contact is impossible.
+    findings : unknown surroundings, and weakly excited parameters with reasons.
+    surroundings : sentences on floor and obstacles, and on missing checks.
     directions : base parameters with the largest shares of each direction of ``spectrum``, largest first.
     """
 
@@ -75,7 +75,7 @@ def inspect_plan(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
     earlier: EarlierInformation | None = None, around: Surroundings | None = None,
 ) -> Inspection:
-    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too."""
+    """Inspect a plan that has passed its checks; this also verifies every horizon and brake of its execution."""
     usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
@@ -109,7 +109,7 @@ def motion_findings(
 
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
-    """Closest approach of a motion to what it must keep clear of; None if nothing can meet."""
+    """Closest approach of a motion to other links, obstacles or the floor; None if contact is impossible."""
     return _clearance(_usage(constraints, plan))
 
 
@@ -132,7 +132,7 @@ def limb_paths(plan: Plan, model: RobotModel) -> dict[str, Array]:
 
 
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
-    """Usage of all constraints except those that have nothing to constrain."""
+    """Usage of all constraints, except constraints without anything to constrain."""
     usages = (constraint.usage(plan) for constraint in constraints)
     return tuple(usage for usage in usages if usage.used > 0)
 
@@ -144,10 +144,10 @@ def _clearance(usages: Sequence[ConstraintUsage]) -> Clearance | None:
 def weak_parameters(
     criterion: Criterion, information: MotionInformation, limits: MotionLimits, usages: Sequence[ConstraintUsage] = ()
 ) -> tuple[Finding, ...]:
-    """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
+    """Findings on weakly excited parameters of a motion, with reasons; empty if the condition number is good.
 
-    The criterion is the default of :func:`.make_criterion`, and has evaluated the ``information`` of the motion; one
-    of the ``usages`` of constraints may keep the motion small.
+    ``criterion`` is the default of :func:`.make_criterion`, and ``information`` its evaluation of the motion. A
+    constraint in ``usages`` may be the reason for a small motion.
     """
     findings = [_hidden_columns(criterion, limits)]
     if not information.condition_number <= WELL_CONDITIONED:
@@ -158,7 +158,7 @@ def weak_parameters(
 
 
 def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | None:
-    """Parameters of the robot that no motion within its position limits shows."""
+    """Finding on parameters that are not identifiable by any motion within the position limits."""
     model = criterion.measured.model
     columns = np.intersect1d(base_parameters_of_robot(model).independent, criterion.measured.columns)
     missing = len(columns) - criterion.count
@@ -167,7 +167,7 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
     hidden = np.setdiff1d(columns, criterion.measured.columns[criterion.columns])
     narrow = int(np.argmin(limits.upper - limits.lower))
     evidence = (
-        f"{missing} of {len(columns)} base parameters cannot show within the limits of position, such as"
+        f"{missing} of {len(columns)} base parameters cannot be excited within the position limits, such as"
         f" {first_few([model.layout.names[column] for column in hidden])}"
     )
     joint = limits.joint_names[narrow]
@@ -184,14 +184,14 @@ def _weak_combinations(
     reason, case, subjects = _reason(criterion, information.condition_number, limits, constrained)
     evidence = (
         f"condition number {information.condition_number:.3g}: {int(weak.sum())} of {criterion.count} combinations of"
-        f" base parameters show less than a hundredth of the best, mostly of {first_few(names)}; {reason}"
+        f" base parameters are excited by less than a hundredth of the best, mainly {first_few(names)}; {reason}"
     )
     option = constrained.option if constrained else ""
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, *subjects, case=case, option=option)
 
 
 def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAMED) -> tuple[str, ...]:
-    """At most ``count`` names of parameters with the largest squared weights ``(r,)``, largest first."""
+    """Names of at most ``count`` parameters with the largest squared weights ``(r,)``, largest first."""
     order = np.argsort(-weights)[:count]
     return tuple(names[int(k)] for k in order if weights[k] >= _MIN_NAMED_SHARE * weights.max())
 
@@ -199,13 +199,13 @@ def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAM
 def _reason(
     criterion: Criterion, achieved: float, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Why combinations are weak, case of the remedy, and the joints concerned; by random states with other limits."""
+    """Reason for weak combinations, case of the remedy, and joints concerned, from random states with other limits."""
     model = criterion.measured.model
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
     if within <= WELL_CONDITIONED or _MOTION_GAIN * within <= achieved:
-        why = f", which the {constrained.description} keeps small" if constrained else ""
+        why = f", which is limited by the {constrained.description}" if constrained else ""
         case = "room" if constrained and constrained.option else "motion"
-        shown = f"random states within the limits show them better (condition number {within:.3g})"
+        shown = f"random states within the limits excite them better (condition number {within:.3g})"
         return f"{shown} than this motion{why}", case, ()
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))
     if _LIMITS_GAIN * turned <= within:
@@ -214,19 +214,19 @@ def _reason(
         if _LIMITS_GAIN * alone[best] <= within:
             turned, decisive = alone[best], (limits.joint_names[best],)
             subject = f"joint '{limits.joint_names[best]}'"
-        hidden = f"the position limits of {subject} hide them: random states have {within:.3g} within the limits"
+        hidden = f"the position limits of {subject} hide them: random states reach {within:.3g} within the limits"
         return f"{hidden}, {turned:.3g} with a whole turn", "ranges", decisive
     fast = _random_condition(criterion, limits.scaled(_HIGHER_LIMITS, _HIGHER_LIMITS))
     if _LIMITS_GAIN * fast <= within:
-        hidden = f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits"
-        return f"{hidden}, {fast:.3g} where all are {_HIGHER_LIMITS:g} times as high", "speeds", ()
+        hidden = f"velocity and acceleration limits hide them: random states reach {within:.3g} within the limits"
+        return f"{hidden}, {fast:.3g} with limits {_HIGHER_LIMITS:g} times as high", "speeds", ()
     locked = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
     hidden = f"the geometry of the robot{f' with {locked} held' if locked else ''} hides them"
-    return f"{hidden}: random states have {min(within, turned, fast):.3g} even with wider limits", "geometry", ()
+    return f"{hidden}: random states reach {min(within, turned, fast):.3g} even with wider limits", "geometry", ()
 
 
 def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
-    """Condition number of random states within limits, including slow ones: fast ones alone hide gravity."""
+    """Condition number of random states within limits; slow states are included, as fast states alone hide gravity."""
     rng, size = np.random.default_rng(0), (_RANDOM_STATES, len(limits.lower))
     slower = _MIN_SLOWNESS ** rng.uniform(size=(_RANDOM_STATES, 1))
     q = rng.uniform(limits.lower, limits.upper, size)
@@ -235,7 +235,7 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
 
 
 def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
-    """Limits with a whole turn for some joints, or a wider range if they slide."""
+    """Limits with a whole turn for some joints, or a wider range for sliding joints."""
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     half = np.where(joints, np.where(model.slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
     return replace(limits, lower=middle - half, upper=middle + half)

@@ -1,7 +1,7 @@
 """Motions of cycloidal intervals with two parameters per joint, start and range per interval; pruning of intervals.
 
-In each interval every joint moves one way: direction combinations of [Naveen2019]_ sec. 5.2. Start and range are its
-seed parameters (eqs. 28-37), pruning is its algorithm 1.
+In each interval every joint moves in one direction: direction combinations of [Naveen2019]_ sec. 5.2. Start and range
+are the source's seed parameters (eqs. 28-37), and pruning is its algorithm 1.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import CycloidalBasis, LinearTrajectory, Motion
 
-_MAX_COMBINED_JOINTS = 40  # with more, the number of combinations does not fit a machine integer
+_MAX_COMBINED_JOINTS = 40  # with more joints, the number of combinations does not fit a machine integer
 _GAIN_BISECTIONS = 10
 _MAX_PRUNING_GAIN = 0.5
 
@@ -25,17 +25,17 @@ Directions = NDArray[np.int64]
 
 
 def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
-    """Combinations of +1 and -1, ``(K, n)``, each at most once: all ``2^(n-1)``, or ``most`` of them evenly spaced.
+    """Distinct combinations of +1 and -1, ``(K, n)``: all ``2^(n-1)``, or ``most`` evenly spaced combinations.
 
-    They come in the order of a Gray code: from one interval to the next a single joint reverses. ``slowness`` holds
-    every joint's index once; the first joint never reverses, the next one once, and so on. Slow joints sweep wide
-    ranges, fast ones stay near their start. A shuffled order, which the source allows, would keep all joints near their
-    start and raise the condition number by a factor, since some parameters differ by configuration alone.
+    They have the order of a Gray code: a single joint reverses from one interval to the next. ``slowness`` contains
+    every joint's index once; the first joint never reverses, the second joint reverses once, and so on. Slow joints
+    sweep wide ranges, and fast joints stay near their start. A shuffled order, which the source allows, would keep all
+    joints near their start; some parameters differ by configuration alone, so the condition number would be far higher.
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
         raise ValueError(f"slowness {list(slowness)} must name 1 to {_MAX_COMBINED_JOINTS} joints once each")
-    count = 2 ** (joints - 1)  # a motion and its reverse count once: the first joint's direction is fixed
+    count = 2 ** (joints - 1)  # a motion and its reverse count once, so the first joint's direction is fixed
     index = np.arange(count) if count <= most else (np.arange(most) * count) // most
     code = index ^ (index >> 1)
     bits = (code[:, None] >> np.arange(joints - 1)[::-1]) & 1
@@ -47,10 +47,10 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
 
 @dataclass(frozen=True)
 class IntervalMotion:
-    """Cycloidal intervals of equal length [s], whose waypoints follow from start and range ([Naveen2019]_ eqs. 30-31).
+    """Cycloidal intervals of equal length [s], with waypoints from start and range ([Naveen2019]_ eqs. 30-31).
 
-    Directions ``(K, n)`` are +1 or -1; ``start`` is the first waypoint, ``range`` the positive distance that every
-    joint moves in one interval, ``(n,)`` each [rad or m].
+    Directions ``(K, n)`` are +1 or -1. ``start`` is the first waypoint, and ``range`` the positive distance of every
+    joint per interval, ``(n,)`` each [rad or m].
     """
 
     directions: Directions
@@ -60,7 +60,7 @@ class IntervalMotion:
 
     @property
     def waypoints(self) -> Array:
-        """``(K + 1, n)``."""
+        """Waypoints ``(K + 1, n)``."""
         return self.start + _steps(self.directions) * self.range
 
     @cached_property
@@ -80,7 +80,7 @@ class IntervalMotion:
         return q.reshape(-1, joints), v.reshape(-1, joints), a.reshape(-1, joints)
 
     def only(self, intervals: Sequence[int]) -> "IntervalMotion":
-        """Motion from the same start with some of the intervals, one after the other."""
+        """Motion from the same start with a subset of the intervals in sequence."""
         return replace(self, directions=self.directions[list(intervals)])
 
 
@@ -89,7 +89,7 @@ class IntervalLimits:
     """Bounds and linear constraints on start and range for given directions ([Naveen2019]_ eqs. 33-37).
 
     ``lower <= start + lowest range`` and ``start + highest range <= upper``, ``0 < range <= largest``, ``(n,)`` each;
-    ``lowest`` and ``highest`` are the extremes of the waypoints from the start, in ranges.
+    ``lowest`` and ``highest`` are the extremes of the waypoints relative to the start, in multiples of the range.
     """
 
     lowest: Array
@@ -123,7 +123,7 @@ class IntervalLimits:
         return rng.uniform(*self._starts(ranges)), ranges
 
     def fit(self, start: Array, ranges: Array) -> tuple[Array, Array]:
-        """The nearest start and range within the limits: ranges are reduced, then starts moved."""
+        """Nearest start and range within the limits: reduce ranges, then move starts."""
         ranges = np.minimum(ranges, self.largest)
         return np.clip(start, *self._starts(ranges)), ranges
 
@@ -133,26 +133,26 @@ class IntervalLimits:
 
 
 def _steps(directions: Directions) -> Array:
-    """``(K + 1, n)`` waypoints in ranges from the start."""
+    """Waypoints ``(K + 1, n)`` relative to the start, in multiples of the range."""
     return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
 
 
 def prune(
     blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral: int = 5, gain: float = 0.0
 ) -> tuple[int, ...]:
-    """Go through the intervals in their order and keep those that help; return their indices, ascending.
+    """Go through the intervals in order and keep the useful intervals; return their indices, ascending.
 
-    An interval is kept if with it there are more significant singular values, or if the condition number is lower by a
-    fraction ``gain`` (zero in the source), or if fewer than ``neutral`` in a row were kept for no such reason, so that
-    the motion depends less on the prior (u_max in the source). Singular values are ``significant`` from that fraction
-    of the largest on (delta). The first ones are kept until there are more rows than columns. The neutral ones are
-    counted until the number of significant values rises, as in the source's text; its listing starts again after every
-    dropped interval, which keeps at least six of seven. ``blocks`` are the equations ``(rows, p)`` of each interval.
+    An interval is kept if it raises the number of significant singular values, or if it lowers the condition number by
+    a fraction ``gain`` (zero in the source). Up to ``neutral`` other intervals are kept too, so that the motion depends
+    less on the prior (u_max in the source). Singular values above the fraction ``significant`` of the largest value are
+    significant (delta). The first intervals are kept until there are more rows than columns. The count of neutral
+    intervals restarts when the number of significant values rises, as in the source's text; its listing restarts after
+    every dropped interval, which keeps at least six of seven. ``blocks`` are equations ``(rows, p)`` of each interval.
 
     Raises
     ------
     ExcitationError
-        All intervals together have no more rows than columns.
+        All intervals together have at most as many rows as columns.
     """
     columns = blocks[0].shape[1]
     rows = np.cumsum([len(block) for block in blocks])
@@ -182,7 +182,7 @@ def prune(
 def prune_to(
     blocks: Sequence[Array] | Array, most: int, significant: float = 1 / 300, neutral: int = 5
 ) -> tuple[int, ...]:
-    """Prune to at most ``most`` intervals, by raising the required gain; ExcitationError if these are too few."""
+    """Prune to at most ``most`` intervals by raising the required gain; ExcitationError if ``most`` is too small."""
     pruned = prune(blocks, significant, neutral)
     if len(pruned) <= most:
         return pruned

@@ -1,11 +1,11 @@
 """Direction combinations: optimise start and ranges of all, prune, optimise the rest ([Naveen2019]_ sec. 5.1).
 
-The problem has two variables per joint, linear constraints and a smooth cost whose derivatives would need those of the
-base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. The solver, as in
-the source, is sequential quadratic programming: SciPy's SLSQP, which keeps its iterates within linear constraints.
+The problem has two variables per joint, linear constraints and a smooth cost. Exact derivatives would need derivatives
+of the base's motion. A cost takes some tens of milliseconds, so finite differences over a dozen variables are cheap.
+The solver, as in the source, is sequential quadratic programming (SciPy's SLSQP), which keeps linear constraints.
 
-The planner serves robots on a fixed base (:func:`plan_fixed_base`), and robots with reaction wheels that float, whose
-momentum is conserved (:func:`floating_problem`).
+The planner serves robots on a fixed base (:func:`plan_fixed_base`), and floating robots with reaction wheels and
+conserved momentum (:func:`floating_problem`).
 """
 
 import contextlib
@@ -40,15 +40,15 @@ ConditionReport = Callable[[float, float], None]
 
 
 MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array, float]]
-"""Equations ``(N, r, p)`` of a motion ``(N, n)`` in independent columns, measured velocities ``(N, t)``, and penalty of
-violated constraints."""
+"""Computes equations ``(N, r, p)`` of a motion ``(N, n)`` in independent columns, measured velocities ``(N, t)``, and
+the penalty of violated constraints."""
 
 
 @dataclass(frozen=True)
 class IntervalPlan:
-    """A planned motion, and the one of all combinations that was pruned (``whole``).
+    """Planned motion, and the motion of all combinations before pruning (``whole``).
 
-    Condition number, and number of ``significant`` singular values, are those of the equations under the prior.
+    Condition number and number of ``significant`` singular values belong to the equations under the prior.
     """
 
     motion: intervals.IntervalMotion
@@ -59,13 +59,13 @@ class IntervalPlan:
 
 @dataclass(frozen=True)
 class IntervalPlanningProblem:
-    """The constant part of the planning of directions, starts and ranges.
+    """Constant part of the planning of directions, starts and ranges.
 
     Attributes
     ----------
-    fixed_range : (n,), range per interval of joints for which it is fixed, NaN if start and range are variables; a
-        joint of fixed range starts at zero and has no limits of position.
-    unit_columns : whether columns are scaled to unit norm for the condition number; the source does not.
+    fixed_range : (n,), fixed range per interval of a joint, or NaN if start and range are variables; a joint of fixed
+        range starts at zero without position limits.
+    unit_columns : whether columns are scaled to unit norm for the condition number; the source does not scale.
     """
 
     regressor: MotionRegressor
@@ -80,13 +80,13 @@ class IntervalPlanningProblem:
         return np.isnan(self.fixed_range)
 
     def motion(self, directions: intervals.Directions, start: Array, ranges: Array) -> intervals.IntervalMotion:
-        """Motion of all joints from start and range of the free ones."""
+        """Motion of all joints from start and range of the free joints."""
         starts, all_ranges = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
         starts[self.free], all_ranges[self.free] = start, ranges
         return intervals.IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
     def evaluate(self, motion: intervals.IntervalMotion) -> tuple[Array, float]:
-        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32).
+        """Equations ``(K, s r, p)`` of every interval with scaled columns, and the cost ([Naveen2019]_ eq. 32).
 
         The cost is multiplied by one plus the penalty.
         """
@@ -111,14 +111,14 @@ def plan_intervals(
     problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> IntervalPlan:
-    """Plan with several orders of the combinations, and take the best.
+    """Plan with several orders of the combinations, and take the best plan.
 
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
     """
     options, rng, joints = problem.options, np.random.default_rng(seed), np.arange(len(problem.free))
     plans: list[IntervalPlan] = []
     while not plans or (len(plans) < options.orders and time.monotonic() <= deadline):
-        # Slowest first; joints of fixed range, which have no limits of position, reverse most often.
+        # Slowest first; joints of fixed range reverse most often, as they have no position limits.
         order = [*rng.permutation(joints[problem.free]).tolist(), *rng.permutation(joints[~problem.free]).tolist()]
         plans.append(_with_order(problem, order, rng, deadline))
         report(len(plans) / options.orders, min(plan.condition_number for plan in plans))
@@ -128,7 +128,7 @@ def plan_intervals(
 def _with_order(
     problem: IntervalPlanningProblem, order: Sequence[int], rng: np.random.Generator, deadline: float
 ) -> IntervalPlan:
-    """The three steps of [Naveen2019]_ sec. 5.1."""
+    """Plan with one order in the three steps of [Naveen2019]_ sec. 5.1."""
     options = problem.options
     directions = intervals.direction_combinations(order, options.offered)
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
@@ -146,7 +146,7 @@ def _best_start(
     problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:
-    """The best of random starts and ranges, and of the nearest feasible ones to a previous motion."""
+    """Best motion among random starts and ranges, and the feasible start and range nearest to a previous motion."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
     if previous is not None:
@@ -159,7 +159,7 @@ def _best_start(
 def improve_motion(
     problem: IntervalPlanningProblem, motion: intervals.IntervalMotion, iterations: int, deadline: float
 ) -> intervals.IntervalMotion:
-    """The best motion with the same directions that sequential quadratic programming meets before the deadline."""
+    """Best motion with the same directions, by sequential quadratic programming until the deadline."""
     limits, free = problem.interval_limits(motion.directions), problem.free
     count = int(free.sum())
     unit = np.concatenate([np.full(count, 1.0), limits.largest])
@@ -189,7 +189,7 @@ def improve_motion(
 def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
 ) -> IntervalPlanningProblem:
-    """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
+    """Planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
     criterion = make_criterion(model, limits)
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
@@ -231,7 +231,7 @@ def _ramp(start: Array, end: Array, limits: MotionLimits) -> QuinticRamp:
 
 
 def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
-    """Limits of the joints, and of wheels, wide enough for their range in every interval."""
+    """Limits of the joints and of the wheels; the latter are wide enough for their range in every interval."""
     count = len(model.wheels.names)
     wide = np.full(count, (options.offered + 1) * options.wheel_range)
     fast = np.full(count, 2 * options.wheel_range / options.interval_s)
@@ -242,14 +242,14 @@ def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOp
 
 
 def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
-    """The planning problem: start and range of the joints; those of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
+    """Planning problem of a floating base: start and range of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
 
     ExcitationError if the robot has no wheels.
     """
     if not model.wheels.names:
         raise ExcitationError(
-            f"robot '{model.name}': floats and has no reaction wheels, so that momentum has no scale; name them in"
-            " robot.wheels"
+            f"robot '{model.name}': floats without reaction wheels, so momentum determines parameters only up to a"
+            " common factor; define robot.wheels"
         )
     columns = closed_form_base_parameters(model).independent
     columns = columns[columns < model.layout.body_size]
@@ -257,9 +257,9 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
     base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
-        # A robot that floats at rest until it moves has no momentum ([Naveen2019]_ eq. 26). The prior predicts the
-        # motion of the base. Rows are in its frame, about its origin; in an inertial frame, their singular values are
-        # nearly the same.
+        # A floating robot that starts at rest has zero momentum ([Naveen2019]_ eq. 26). The prior predicts the motion
+        # of the base. Rows are in the base frame, about its origin; in an inertial frame, their singular values would
+        # be nearly equal.
         q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
         twist = base.twist(q, v, speeds)
         return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v]), 0.0

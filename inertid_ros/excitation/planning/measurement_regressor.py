@@ -1,7 +1,7 @@
-"""Regressor of what is measured along a motion, joint torques and the wrench at the base; information of a motion.
+"""Regressor of measurements along a motion (joint torques, wrench at the base), and information of a motion.
 
 A robot on a force plate can be excited for the plate alone ([Lee2019]_ sec. 4.6.3). Columns are bodies and the drive
-terms of single joints; couplings and rotors that are bodies of their own are left out.
+terms of single joints; couplings, and rotors that are separate bodies, are left out.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ Indices = NDArray[np.int_]
 Column = Callable[[Array], Array]
 
 _MIN_INDEPENDENT_PART = 1e-6  # of a unit column
-_LENGTH_EXPONENT = 1e-3  # prefers long columns by a per cent or two between the longest and the shortest
-_BASE_SAMPLES = 200  # random states in which base columns are determined
-_MIN_SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
-# Drive terms of a joint: index of q, v or a that it depends on, its column, and the derivative with respect to that.
+_LENGTH_EXPONENT = 1e-3  # preference for long columns; a per cent or two between the longest and the shortest
+_BASE_SAMPLES = 200  # random states for the choice of base columns
+_MIN_SLIDING = 0.02  # rad/s or m/s; velocity over which the sign in Coulomb friction is smoothed
+# Drive terms of a joint: index of its argument in (q, v, a), its column, and the derivative of the column.
 _DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
     "rotor_inertia": (2, np.asarray, np.ones_like),
     "viscous": (1, np.asarray, np.ones_like),
@@ -35,16 +35,16 @@ _DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
     "offset": (1, np.ones_like, np.zeros_like),
     "stiffness": (0, np.asarray, np.ones_like),
 }
-# Smallest over largest eigenvalue of the normal matrix: above the first it is precise, below the second useless.
+# Smallest over largest eigenvalue of the normal matrix: precise above the first ratio, useless below the second ratio.
 _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
-_MAX_ROTATION = 0.05  # rad; larger angles are between nearly equal values, whose vectors do not matter
+_MAX_ROTATION = 0.05  # rad; larger angles occur only between nearly equal values, whose vectors do not matter
 
 
 class MeasurementRegressor:
-    """Weighted rows of the regressor of what is measured.
+    """Weighted rows of the regressor of measurements.
 
-    Weights are those of the joint torques ``(n,)`` and of the reaction wrench (force, torque) at the root ``(6,)``, in
-    its frame; empty if not measured. ``columns`` ``(c,)`` are the columns of the model's layout in the rows.
+    ``joints`` ``(n,)`` weights the joint torques, and ``base`` ``(6,)`` the reaction wrench (force, torque) at the root
+    in its frame; empty if not measured. ``columns`` ``(c,)`` are the columns of the model's layout in the rows.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -53,7 +53,7 @@ class MeasurementRegressor:
         if not (len(self.joints) or len(self.base)):
             raise ExcitationError("excitation.measured is empty; name joints, base or both")
         layout = model.layout
-        # Terms without a column here, such as Stribeck friction, are no reason to move in another way.
+        # Terms without a column here, such as Stribeck friction, do not influence the motion.
         self._terms = tuple(t for t in layout.drive_terms if t in _DRIVE_COLUMNS) if len(self.joints) else ()
         drives = [np.arange(layout.size)[layout.drive(term)] for term in self._terms]
         self.columns = np.concatenate([np.arange(layout.body_size), *drives])
@@ -61,11 +61,11 @@ class MeasurementRegressor:
 
     @property
     def bodies(self) -> int:
-        """Number of columns of the bodies; those of drives follow, term by term."""
+        """Number of columns of the bodies; the columns of drives follow, term by term."""
         return self.model.layout.body_size
 
     def regressor(self, motion: MotionSamples, columns: Indices) -> Array:
-        """``(N, k, r)`` weighted rows, joints first; ``columns`` are ascending indices into :attr:`columns`."""
+        """Weighted rows ``(N, k, r)``, joints first; ``columns`` are ascending indices into :attr:`columns`."""
         bodies, drives = self._split(columns)
         joints = len(self.joints)
         out = np.zeros((len(motion), joints + len(self.base), len(columns)))
@@ -86,7 +86,7 @@ class MeasurementRegressor:
     ) -> MotionGradient:
         """Gradient along the motion of the elements of :meth:`regressor` weighted by ``weights`` ``(N, k, r)``.
 
-        ``joint_weights`` and ``base_weights`` are those of a :class:`.Penalty`, without the weights of measurements.
+        ``joint_weights`` and ``base_weights`` come from a :class:`.Penalty`, without the weights of measurements.
         """
         bodies, drives = self._split(columns)
         joints = len(self.joints)
@@ -107,10 +107,10 @@ class MeasurementRegressor:
         return out
 
     def base_columns(self, lower: Array, upper: Array) -> tuple[Indices, Array]:
-        """Independent columns for motions in a range of positions ``(n,)`` [rad or m], and how others depend on them.
+        """Independent columns for motions in a range of positions ``(n,)`` [rad or m], and the regrouping matrix B.
 
-        They are ascending indices ``(r,)`` into :attr:`columns`; all columns are the independent ones times the matrix
-        B ``(r, c)``, so that ``B x`` are the base parameters ([Lee2019]_ eqs. 4.2.14-15).
+        The independent columns are ascending indices ``(r,)`` into :attr:`columns`. Multiplied by B ``(r, c)`` they
+        give all columns, so ``B x`` are the base parameters ([Lee2019]_ eqs. 4.2.14-15).
         """
         rng = np.random.default_rng(0)
         q = rng.uniform(lower, upper, (_BASE_SAMPLES, self.model.joints))
@@ -119,7 +119,7 @@ class MeasurementRegressor:
         R = r_factor(rows.reshape(-1, len(self.columns)))
         columns = _independent_columns(R)
         if not len(columns):
-            raise ExcitationError("excitation: no parameter of this robot can be identified from what is measured")
+            raise ExcitationError("excitation: the measurements cannot identify any parameter of this robot")
         norms = np.maximum(np.linalg.norm(R, axis=0), 1e-300)
         unit = R / norms
         base = np.linalg.lstsq(unit[:, columns], unit, rcond=None)[0]
@@ -128,7 +128,7 @@ class MeasurementRegressor:
         return columns, base
 
     def _split(self, columns: Indices) -> tuple[Indices, list[tuple[str, int]]]:
-        """Columns of bodies, and drive term and joint of each of the others."""
+        """Columns of bodies, and the drive term and joint of each other column."""
         drives = (divmod(int(column) - self.bodies, self.model.joints) for column in columns[columns >= self.bodies])
         return columns[columns < self.bodies], [(self._terms[term], joint) for term, joint in drives]
 
@@ -136,8 +136,8 @@ class MeasurementRegressor:
 def _independent_columns(rows: Array) -> Indices:
     """Ascending indices of a largest set of independent columns, by pivoted QR of the columns scaled to unit norm.
 
-    Of columns that are multiples of one another, such as the inertias of a first link, the longest is chosen: the
-    others would be large multiples of a short one, and digits would be lost.
+    If columns are multiples of each other, such as the inertias of a first link, the longest column is chosen. With a
+    short column, the other columns would be large multiples, and digits would be lost.
     """
     norms = np.linalg.norm(rows, axis=0)
     used = np.flatnonzero(norms > 1e-12 * norms.max(initial=0.0))
@@ -150,10 +150,10 @@ def _independent_columns(rows: Array) -> Indices:
 
 @dataclass(frozen=True)
 class MotionInformation:
-    """Weighted equations ``(m, r)`` in the base parameters: of a motion first, then of earlier recordings.
+    """Weighted equations ``(m, r)`` in the base parameters; first a motion, then earlier recordings.
 
-    ``scaled`` are ``rows`` in the units of the scaling. Their information matrix has the ``eigenvalues`` ``(r,)``,
-    ascending, and eigenvectors ``(r, r)``, one per column.
+    ``scaled`` are ``rows`` in the units of the scaling. Their information matrix has ascending ``eigenvalues`` ``(r,)``
+    and eigenvectors ``vectors`` ``(r, r)``, one per column.
     """
 
     rows: Array
@@ -164,7 +164,7 @@ class MotionInformation:
 
     @property
     def condition_number(self) -> float:
-        """Largest over smallest singular value of the scaled rows; infinite if one is zero."""
+        """Largest over smallest singular value of the scaled rows; infinite if the smallest is zero."""
         values = self.eigenvalues
         return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
 
@@ -172,7 +172,7 @@ class MotionInformation:
 def right_spectrum(rows: Array) -> tuple[Array, Array]:
     """Squared singular values ``(r,)``, ascending, and right singular vectors ``(r, r)`` of ``(m, r)`` rows.
 
-    They come from the normal matrix if that resolves them, else from the rows: columns may differ much in size.
+    The normal matrix is used if it is precise enough, or else the rows, as columns may differ much in size.
     """
     values, vectors = np.linalg.eigh(rows.T @ rows)
     if values[0] > _PRECISE_RATIO * values[-1]:
@@ -185,8 +185,8 @@ def right_spectrum(rows: Array) -> tuple[Array, Array]:
 def _refined(rows: Array, vectors: Array) -> tuple[Array, Array]:
     """Squared singular values and vectors from approximate vectors.
 
-    Decompositions err by rounding of the largest singular value. Along approximate vectors each length and each angle
-    is exact on its own scale, and one rotation in every plane by its angle squares the error (as in Jacobi's method).
+    Rounding errors of decompositions have the scale of the largest singular value. Along approximate vectors each
+    length and angle is exact on its own scale. One rotation per plane by its angle squares the error (Jacobi's method).
     """
     along = rows @ vectors
     lengths = np.maximum(np.linalg.norm(along, axis=0), 1e-150)

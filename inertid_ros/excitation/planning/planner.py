@@ -1,4 +1,4 @@
-"""The entry point of planning: an exciting motion, found by descent from the best of random shapes."""
+"""Entry point of planning: find an exciting motion by descent from the best of random shapes."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel
 
-_RAMP_SHARE = 0.15  # of the duration, in which a Fourier motion goes to the middle of its range
+_RAMP_SHARE = 0.15  # of the duration, for the ramp of a Fourier motion towards the middle of its range
 _RAMP_SAMPLES = 400
 
 _log = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 class PlanningProgress:
     """Fraction of planning done, and the best motion so far.
 
-    ``value`` is its criterion, or that of an unfinished descent; ``kept`` the number of combinations of parameters in
-    the criterion.
+    ``value`` is the criterion of this motion or of an unfinished descent. ``kept`` is the number of combinations of
+    parameters in the criterion.
     """
 
     fraction: float
@@ -41,16 +41,16 @@ class PlanningProgress:
 
 
 PlanningReport = Callable[[PlanningProgress], None]
-"""Called now and then; may raise to cancel."""
+"""Called repeatedly during planning; may raise to cancel."""
 
 
 def refuse_free_base(model: RobotModel) -> None:
-    """Reject robots with a free base, whose motion depends on that of the base."""
+    """Reject robots with a free base, as their motion depends on the motion of the base."""
     if model.free:
         raise ExcitationError(
-            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
-            " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
-            " to inertid excite"
+            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; set robot.base to"
+            " fixed for a robot whose root link rests on the ground, or set robot.wheels for a floating robot and plan"
+            " with inertid excite"
         )
 
 
@@ -58,18 +58,18 @@ def plan_excitation(
     model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
     report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
 ) -> Plan:
-    """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
+    """Plan a well-exciting motion from ``start`` back to ``start`` that keeps its limits everywhere.
 
     The same options give the same motion for any number of processes, unless the time limit is reached or the user
-    interrupts (KeyboardInterrupt); then the best motion so far is returned.
+    interrupts (KeyboardInterrupt). In these cases the best motion so far is returned.
 
-    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or the
+    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or if the
     bound of the criterion cannot be reached.
 
     Parameters
     ----------
     start : (n,), pose at which the motion starts and ends [rad or m].
-    earlier : information of earlier recordings, which the motion complements; direction combinations do not use it.
+    earlier : information of earlier recordings, for a motion that complements it; direction combinations ignore it.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
@@ -92,7 +92,7 @@ def plan_excitation(
 
 
 class _Search:
-    """The best motion so far, and reports of progress."""
+    """Best motion so far, and reports of progress."""
 
     def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
         self._problem, self._deadline, self._report = problem, deadline, report
@@ -100,7 +100,7 @@ class _Search:
         self.best = first
 
     def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
-        """Improve every shape; the best motion is kept, also of descents that the user interrupts."""
+        """Improve every shape and keep the best motion, also if the user interrupts a descent."""
         running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
         done, lowest = np.zeros(len(shapes)), np.inf
 
@@ -123,10 +123,10 @@ class _Search:
             raise
 
     def reduce(self, bound: float) -> None:
-        """Drop combinations of parameters until the others can be excited well ([Lee2019]_ sec. 4.5.2).
+        """Drop combinations of parameters until the motion excites the rest well ([Lee2019]_ sec. 4.5.2).
 
-        The source drops one combination at a time and optimises again. The criterion falls as fewer count, so bisection
-        finds the largest number; every motion on the way also shows for how many it is already good enough.
+        The source drops one combination at a time and optimises again. The criterion falls with the number of
+        combinations, so bisection finds the largest number. Every motion on the way raises the lower end of bisection.
         """
         if self.best.value <= bound:
             return
@@ -160,7 +160,7 @@ class _Search:
             self.best = candidate
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
-        """Largest number of combinations for which a motion keeps the bound."""
+        """Largest number of combinations at which a motion keeps the bound."""
         values = self._problem.criterion.along(candidate.plan).eigenvalues
         optimality = self._problem.criterion.optimality
         kept = (n for n in range(len(values), 0, -1) if replace(optimality, kept=n).value(values) <= bound)
@@ -168,7 +168,7 @@ class _Search:
 
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:
-    """Random shapes ``(size, n)``, the best first; at least one, whatever the deadline [s, monotonic]."""
+    """Random shapes ``(size, n)``, the best first; at least one shape, even after the deadline [s, monotonic]."""
     rng = np.random.default_rng(options.seed)
     ranked: list[tuple[float, int, Array]] = []
     for index in range(options.starts):
@@ -180,10 +180,10 @@ def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline
 
 
 def random_shape(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
-    """``(size, n)`` parameters of a random motion from ``start``; to be scaled into the limits.
+    """Parameters ``(size, n)`` of a random motion from ``start``; to be scaled into the limits.
 
-    Other than cycloidal motions oscillate about a point between start and middle of the range, so that a start near a
-    limit leaves room.
+    Motions other than cycloidal motions oscillate about a point between start and middle of the range, so that a start
+    near a limit leaves room.
     """
     if isinstance(basis, CycloidalBasis):
         return _random_waypoints(basis, start, limits, rng)
@@ -198,7 +198,7 @@ def random_shape(basis: Basis, start: Array, limits: MotionLimits, rng: np.rando
 
 
 def _random_waypoints(basis: CycloidalBasis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
-    """Random waypoints, each attainable within one interval and, for a closed motion, with the way back in time."""
+    """Random waypoints; each can be reached in one interval and, for a closed motion, leaves time for the way back."""
     length = basis.duration / basis.intervals
     # Peaks of a cycloid: velocity 2 d / T, acceleration 2 pi d / T^2.
     step = np.minimum(0.5 * limits.velocity * length, limits.acceleration * length**2 / (2 * np.pi))

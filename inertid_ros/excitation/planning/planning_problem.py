@@ -1,8 +1,8 @@
-"""The planning problem: a smooth function of a motion's shape, and its gradient.
+"""Planning problem: a smooth function of a motion's shape, and its gradient.
 
-A linear motion ``start + Phi(t) @ parameters`` scales its excursion, velocity and acceleration alike, so every shape
-has one size at which it just touches a limit, per joint and in closed form. All motions of the optimiser keep the
-limits.
+The parameters of a linear motion ``start + Phi(t) @ parameters`` scale its excursion, velocity and acceleration
+equally. So every shape has one size per joint at which it just touches a limit, in closed form. All motions of the
+optimiser keep the limits.
 """
 
 from dataclasses import replace
@@ -23,24 +23,24 @@ from inertid_ros.identification.information.information import EarlierInformatio
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-_INITIAL_SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, at which a search may begin
-_SIZE_NORM_POWER = 24.0  # of the norm in place of the largest ratio to a limit
+_INITIAL_SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits; candidates for the start of a search
+_SIZE_NORM_POWER = 24.0  # of the norm that replaces the largest ratio to a limit
 _SIZE_BLEND_POWER = 8.0  # of the smooth minimum of a shape's own size and the size that fits
 _SIZE_SAFETY = 1 - 1e-9  # factor on sizes that touch a limit exactly
 _MIN_MARGIN = 1e-9  # rad or m; avoids division by zero for a start that lies on a limit
 
 PlanningArguments = tuple[RobotModel, MotionLimits, Array, ExcitationOptions, EarlierInformation | None]
-"""Arguments of :class:`PlanningProblem`, for another process or fresh penalties."""
+"""Arguments of :class:`PlanningProblem`, to make it again in another process or with fresh penalties."""
 
 
 class PlanningProblem:
-    """The objective of shapes of motions from one start pose ``(n,)`` [rad or m].
+    """Objective for shapes of motions from one start pose ``(n,)`` [rad or m].
 
     Attributes
     ----------
     planning_limits : limits of position, velocity and acceleration that motions touch.
-    position_constrained : whether positions are constrained further than by the limits of joints; the best motion may
-        touch few of these.
+    position_constrained : whether constraints other than joint limits restrict positions; the best motion may then
+        touch few joint limits.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class PlanningProblem:
         return shape * self._size(shape)[0]
 
     def refine_penalties(self, shape: Array) -> bool:
-        """Correct penalties that the motion of a shape shows to be coarse; return whether any changed."""
+        """Correct penalties that are too coarse for the motion of a shape; return whether any penalty changed."""
         samples = self._constraint_samples(self.criterion.measured.chain, self.scaled_to_limits(shape))
         return sum(constraint.refine(samples) for constraint in self.constraints) > 0
 
     def initial_shape(self, shape: Array) -> Array:
-        """A shape to begin with; if the size matters, at the best of a few sizes."""
+        """Initial shape for a descent; if the size matters, at the best of a few sizes."""
         if not self.position_constrained:
             return shape
         whole = shape * self._size_bounds.size(shape)[0]
@@ -94,14 +94,14 @@ class PlanningProblem:
         return (1 + power) ** (-1 / _SIZE_BLEND_POWER), slope * (power / (1 + power))
 
     def value(self, shape: Array) -> float:
-        """Value of :meth:`gradient` alone, in half the time."""
+        """Value of :meth:`gradient` without the gradient, in half the time."""
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
-        """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient by the shape.
+        """Smooth logarithm of the criterion plus penalties of the constraints, and its gradient by the shape.
 
-        The shape ``(size, n)``, of any scale, is evaluated at the size that just fits the limits of position, velocity
-        and acceleration; if positions are constrained further, at its own size as long as that is well within them.
+        The shape ``(size, n)`` has any scale, and is evaluated at the size that just fits the limits of position,
+        velocity and acceleration. If ``position_constrained``, a size well within these limits is left as it is.
         """
         return self._evaluate(shape, True)
 
@@ -137,7 +137,7 @@ class PlanningProblem:
 
 
 def make_basis(options: ExcitationOptions) -> motions.Basis:
-    """Functions of time whose weighted sum is a motion of the configured kind."""
+    """Basis functions of motions of the configured kind."""
     if options.kind == "fourier":
         return motions.FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
@@ -162,26 +162,26 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
         if not limits.lower[joint] <= start[joint] <= limits.upper[joint]:
             raise ExcitationError(
                 f"joint '{name}': the start pose {start[joint]:.4g} is outside its range {limits.lower[joint]:.4g} to"
-                f" {limits.upper[joint]:.4g}; move it inside, or give it more of the URDF's range by"
+                f" {limits.upper[joint]:.4g}; move it inside, or widen its range with"
                 " limits.position and limits.position_margin"
             )
 
 
 class SizeBounds:
-    """Bounds on the sizes of shapes that begin at ``start`` ``(n,)``, at sampled instants ``(K,)`` [s]."""
+    """Size bounds of shapes that begin at ``start`` ``(n,)``, from the limits at sampled instants ``(K,)`` [s]."""
 
     def __init__(self, basis: motions.Basis, time: Array, start: Array, limits: MotionLimits) -> None:
         self._rows = np.concatenate(basis.evaluate(time))
         margins = _margins(start, limits)
-        # Reciprocals of the distances from the start to the upper and lower limit of each row.
+        # Reciprocal distances from the start to the upper and lower limit of each row.
         self._above, self._below = (
             np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1)
         )
 
     def size(self, parameters: Array) -> tuple[Array, Array]:
-        """Factor ``(n,)`` per joint on a shape ``(size, n)`` to fit the limits, and derivative of its logarithm.
+        """Factor ``(n,)`` per joint that makes a shape ``(size, n)`` fit the limits, and derivative of its logarithm.
 
-        A norm of high power replaces the largest ratio to a limit: smooth, and never too small.
+        A smooth norm of high power replaces the largest ratio to a limit; it is never smaller than this ratio.
         """
         ratio = self._rows @ parameters
         ratio = ratio * np.where(ratio > 0, self._above, self._below)
@@ -197,8 +197,8 @@ class SizeBounds:
 def scale_to_limits(
     trajectory: motions.LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
 ) -> motions.LinearTrajectory:
-    """The motion with every joint scaled to touch a limit and cross none, as the curve through knots ``knot_step`` [s]
-    apart. Without ``grow``, joints that cross no limit stay as they are."""
+    """Scale every joint of a motion to touch a limit without crossing it, along the curve through knots ``knot_step``
+    [s] apart. Without ``grow``, joints within all limits are unchanged."""
     time = motions.knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)

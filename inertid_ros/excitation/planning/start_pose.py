@@ -1,4 +1,4 @@
-"""A pose at which a robot can stand, so that a motion can begin and end there."""
+"""Start pose at which a robot can rest, so that a motion can begin and end there."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,8 +13,8 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-_EFFORT_SHARE_AT_REST = 0.7  # of the limits, which the search aims at: a motion needs more than rest
-# Weights, by descent, of the squared distance from the wanted pose in half ranges.
+_EFFORT_SHARE_AT_REST = 0.7  # of the limits; target of the search, as a motion needs more effort than rest
+# Weight per descent of the squared distance from the wanted pose in half ranges.
 _NEARNESS_WEIGHTS = (1e-3, 1e-5, 1e-7, 0.0)
 _POSE_ATTEMPTS = 12
 _POSE_ITERATIONS = 100
@@ -24,15 +24,15 @@ _MAX_MOVED_NAMED = 6  # joints in a message
 def rest_pose(
     model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
 ) -> Array:
-    """``wanted`` ``(n,)`` if the robot can stand there; else a pose near it at which it can, with a warning.
+    """Return ``wanted`` ``(n,)`` if the robot can rest there, or else a suitable pose near it, with a warning.
 
-    The pose minimises the excess of efforts by the prior, and the penalties of constraints on positions, from the
-    wanted pose and then from random ones farther and farther from it. ``fixed`` joints ``(n,)`` stay as wanted.
+    The search minimises the excess of efforts of the prior model and the penalties of position constraints. It starts
+    at the wanted pose, then at random poses farther and farther from it. ``fixed`` joints ``(n,)`` stay as wanted.
 
     Raises
     ------
     ExcitationError
-        No pose was found; gives the reason why the wanted one cannot be used.
+        The search failed; the message gives the reason why the wanted pose cannot be used.
     """
 
     def problem(pose: Array) -> str:
@@ -50,7 +50,7 @@ def rest_pose(
                 reason = refusal.partition(";")[0]  # without the remedy
                 log_once(f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
-    raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
+    raise ExcitationError(f"{refusal}; the search for another start pose failed")
 
 
 def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:
@@ -62,8 +62,8 @@ def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None
     held_at = ", ".join(f"{name}: {pose[joint]:.4g}" for name, joint in zip(names, stuck, strict=True))
     raise ExcitationError(
         f"URDF joint '{names[0]}': the friction of its <dynamics>, {model.drive_prior['coulomb'][stuck[0]]:.4g} N m,"
-        f" takes all the effort that a motion may use, {limits.effort[stuck[0]]:.4g} N m"
-        + (f", as in {len(names) - 1} others" if len(names) > 1 else "")
+        f" uses up the effort limit of a motion, {limits.effort[stuck[0]]:.4g} N m"
+        + (f" (also in {len(names) - 1} other joints)" if len(names) > 1 else "")
         + "; correct the URDF, set limits.effort or limits.effort_fraction, or hold with"
         f" robot.locked_joints: {{{held_at}}}"
     )
@@ -73,16 +73,16 @@ def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:
     shift = np.abs(pose - wanted) / (limits.upper - limits.lower)
     order = [int(joint) for joint in np.argsort(-shift) if shift[joint] > 1e-3]
     named = ", ".join(f"{limits.joint_names[joint]}={pose[joint]:.3g}" for joint in order[:_MAX_MOVED_NAMED])
-    return named + (f" and {len(order) - _MAX_MOVED_NAMED} others moved" if len(order) > _MAX_MOVED_NAMED else "")
+    return named + (f" and {len(order) - _MAX_MOVED_NAMED} other joints moved" if len(order) > _MAX_MOVED_NAMED else "")
 
 
 def _descents(
     model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
 ) -> Callable[[Array], Iterator[Array]]:
-    """Descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose.
+    """Make a descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose.
 
-    The function takes a pose ``(n,)`` to the ends of descents with less and less weight of nearness; penalties are
-    corrected between them.
+    The returned function takes a start pose ``(n,)`` and yields the final poses of descents with less and less weight
+    on the distance; penalties are corrected between descents.
     """
     robot, chain, friction = model.with_bodies(model.body_prior), TreeKinematics.of(model), model.drive_prior["coulomb"]
     data, half, rest = robot.createData(), 0.5 * (limits.upper - limits.lower), np.zeros((1, model.joints))

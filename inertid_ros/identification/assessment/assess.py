@@ -19,21 +19,22 @@ from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .validation import TorqueErrors, Validation, torque_errors
 
-NOT_VALIDATED = Finding.with_remedy("not_validated", Severity.CARE, "no recording of another motion was held out")
+NOT_VALIDATED = Finding.with_remedy(
+    "not_validated", Severity.CARE, "the result was not tested on a recording of another motion")
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """All that a report says of an estimate besides its parameters; the details are described by their classes.
+    """Content of a report on an estimate, besides its parameters; the classes of the details describe them.
 
     Attributes
     ----------
-    train_errors, train_errors_of_prior : errors of the estimate and of the URDF as given on the data fitted
+    train_errors, train_errors_of_prior : errors of the estimate and of the URDF as given on the fitted data
     confidence : uncertainty of torque over the robot's range; None on a free base
-    gate : whether the result may be used, and why not
+    gate : verdict on the use of the result, with reasons
     realizable : whether every body, also without the links behind locked joints, is physically consistent
-    urdf : the calibrated URDF; the one given if parameters are not consistent, which no simulator accepts
-    predictions : of every held-out recording, or of those fitted if nothing was held out
+    urdf : calibrated URDF, or the given URDF if parameters are not consistent: simulators would reject the result
+    predictions : curves of every held-out recording, or of the fitted recordings without held-out recordings
     """
 
     train_errors: TorqueErrors
@@ -58,8 +59,8 @@ def assess(
 
     Parameters
     ----------
-    train, held_out : samples fitted and held out, without delay of effort; nothing need be held out
-    tested : errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either
+    train, held_out : fitted and held-out samples, without delay of effort; ``held_out`` may be empty
+    tested : errors on held-out recordings, or on blocks of the fitted recordings; None if there was too little data
     findings : findings on the recordings
     constraints : constraints of the fit, beyond physical consistency
     """

@@ -12,27 +12,27 @@ from inertid_ros.robot.model import RobotModel
 
 from .estimate import NORMAL_95, PRIOR, Estimate, log_normal_interval
 
-_INERTIA_DIAGONAL = np.array([3, 5, 8])  # of the inertia behind the centre of mass
-# Second moments about the centre of mass, xx, xy, yy, xz, yz, zz, by the inertias about it: half the trace less them.
+_INERTIA_DIAGONAL = np.array([3, 5, 8])  # rows of the inertia's diagonal, after the centre of mass
+# Second moments about the centre of mass (xx, xy, yy, xz, yz, zz) from the inertias: half the trace minus the inertia.
 _HALF_TRACE = np.outer([1, 0, 1, 0, 0, 1], [0.5, 0, 0.5, 0, 0, 0.5])
 _ELEMENT_INDEX = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
-_MIN_CORRELATION = 0.9  # below it a pair is as good as apart: either is known to within twice of what it would be alone
+_MIN_CORRELATION = 0.9  # below it, correlation increases the deviation of each parameter by a factor of about two only
 _MAX_PAIRS = 10
 
 
 @dataclass(frozen=True)
 class BodyIntervals:
-    """Intervals of 95 % of one body.
+    """95 % intervals of one body.
 
     Attributes
     ----------
-    com_interval : (3, 2), centre of mass x, y, z in the joint frame [m]; NaN of a body without mass
+    com_interval : (3, 2), centre of mass x, y, z in the joint frame [m]; NaN for a body without mass
     inertia_interval : ndarray, shape (6, 2)
-        xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN of a body without
+        xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN for a body without
         mass.
     determined : dict
-        ``mass`` (a word), ``com`` (three) and ``inertia`` (six, in the order of ``inertia_interval``): identifiability
-        of the parameter about the joint frame that each belongs to.
+        Identifiability verdicts ``mass`` (one), ``com`` (three) and ``inertia`` (six, in the order of
+        ``inertia_interval``), each of the corresponding parameter about the joint frame.
     """
 
     mass_interval: Array
@@ -44,9 +44,9 @@ class BodyIntervals:
 def body_intervals(estimate: Estimate) -> tuple[BodyIntervals, ...]:
     """Intervals of every moving body of an estimate, in the order of the model.
 
-    Standard deviations of an estimate are those of the ten parameters about the joint frame; a report shows masses,
-    centres of mass and inertias about these. To first order both agree: ``c = h / m`` and ``I_c = I_o - (|h|^2 1 - h
-    h^T) / m`` with ``h = m c``.
+    An estimate has standard deviations of the ten parameters about the joint frame; a report lists masses, centres of
+    mass and inertias about the centres of mass. First-order propagation converts them, by ``c = h / m`` and
+    ``I_c = I_o - (|h|^2 1 - h h^T) / m`` with ``h = m c``.
     """
     layout = estimate.layout
     return tuple(_of_body(estimate, layout.body(index)) for index in range(len(layout.links)))
@@ -70,7 +70,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
 
 
 def com_inertia_slopes(pi: Array) -> Array:
-    """``(9, 10)`` derivatives of centre of mass and inertia about it (xx, xy, yy, xz, yz, zz) by the parameters."""
+    """``(9, 10)`` derivatives of centre of mass and central inertia (xx, xy, yy, xz, yz, zz) by the parameters."""
     mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
     slopes = np.zeros((9, 10))
     slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass
@@ -83,17 +83,17 @@ def com_inertia_slopes(pi: Array) -> Array:
 
 @dataclass(frozen=True)
 class FeasibilityMargin:
-    """Margins of one body; all are positive if and only if a real body can have its parameters.
+    """Margins of one body; all are positive if and only if its parameters are physically consistent.
 
     Attributes
     ----------
     smallest_eigenvalue : smallest eigenvalue of the pseudo-inertia; its unit depends on the frame
     relative_eigenvalue : float
-        Smallest eigenvalue of the pseudo-inertia over that of the URDF as given (repaired if inconsistent), as of a
-        generalised eigenvalue problem: free of units and frames, 1 if nothing changed.
+        Smallest generalised eigenvalue of the pseudo-inertia with respect to the pseudo-inertia of the URDF as given
+        (repaired if inconsistent). It does not depend on units and frames, and is 1 without a change.
     triangle : float
-        Sum of the two smaller principal moments of inertia less the largest, over the largest: 0 of a flat plate, 1 of
-        a ball.
+        Sum of the two smaller principal moments of inertia minus the largest, over the largest: 0 for a flat plate, 1
+        for a ball.
     """
 
     link: str
@@ -120,7 +120,7 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
 
 @dataclass(frozen=True)
 class PlacedEllipsoid:
-    """Solid ellipsoid of even density with the inertia of a body, in the root frame.
+    """Solid ellipsoid of uniform density with the inertia of a body, in the root frame.
 
     Attributes
     ----------
@@ -133,13 +133,13 @@ class PlacedEllipsoid:
 
 @dataclass(frozen=True)
 class InertiaEllipsoids:
-    """Ellipsoids of one body, before and after.
+    """Inertia ellipsoids of one body, before and after the calibration.
 
     Attributes
     ----------
     origin : (3,), origin of its joint frame in the root frame [m]
     given, calibrated : None if the body is not physically consistent
-    axes_interval : (3, 2), interval of 95 % of the calibrated semi-axes as shares of their lengths, not below zero
+    axes_interval : (3, 2), 95 % interval of the calibrated semi-axes as shares of their lengths, not below zero
     centre_deviation : (3, 3), covariance of the calibrated centre of mass in the root frame [m^2]
     """
 
@@ -173,7 +173,7 @@ def inertia_ellipsoids(estimate: Estimate) -> tuple[InertiaEllipsoids, ...]:
 
 
 def shown_pose(model: RobotModel) -> Array:
-    """Joint positions ``(n,)`` in which ellipsoids are shown: zero, or the nearest within the limits [rad or m]."""
+    """Joint positions ``(n,)`` for drawing ellipsoids: zero, or the nearest position within the limits [rad or m]."""
     return np.clip(np.zeros(model.joints), model.limits.lower, model.limits.upper)
 
 
@@ -186,7 +186,7 @@ def _placed(pi: Array, placement: Array) -> PlacedEllipsoid | None:
 
 
 def _axes_interval(pi: Array, covariance: Array) -> Array:
-    """``(3, 2)`` ends of the semi-axes' intervals as shares of their lengths, by the deviation of their squares."""
+    """``(3, 2)`` ends of the semi-axes' intervals as shares of their lengths, from the deviation of squared axes."""
     _, rotation, semi_axes = inertial.uniform_ellipsoid(pi)
     moments = (_HALF_TRACE - np.eye(6)) @ com_inertia_slopes(pi)[3:]
     second = inertial.pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]
@@ -200,7 +200,7 @@ def _axes_interval(pi: Array, covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class CorrelatedPair:
-    """Two base parameters whose combination the data show better than either."""
+    """Two base parameters whose combination is better determined than each parameter alone."""
 
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""Where residuals are: in a time before or after a load changed or something was met, or without a known cause."""
+"""Location of residuals in time: before or after a change of load, during a contact, or without a known cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,18 +14,20 @@ from .estimate import Estimate
 
 _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
-_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
-_MIN_ERROR = 0.03  # of the torque of a joint, and of all; a change that leaves less error matters to nobody
-# Of the squared residuals, in so little of the samples in motion: errors of a model are wherever a joint moves.
+_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; parameters fitted to both sides absorb the rest of a change
+_MIN_ERROR = 0.03  # of the torque of a joint, and of all joints; a change with less error does not matter
+# Share of the squared residuals, largest share of the moving samples that contains it, and speed over RMS speed that
+# counts as motion. Model errors are in all motion; residuals of a contact are in a short part of it.
 _PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
-_MOMENTS = 4  # mass and first moment of a load; its inertia shows little
+_MOMENTS = 4  # mass and first moment of a load; its inertia has little effect
 
 
 def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
-    """Finding on a load at an end of the robot that explains most of the residuals if it changes once, or in each part.
+    """Report a change of load at an end of the robot, once or once per recording, that explains most residuals.
 
-    For every instant, the residuals before and after it are fitted by loads of their own, with the friction and the
-    bodies of the estimate. If none explains them, but most are in a short time, the robot met something.
+    For every instant, one load is fitted to the residuals before it and another load to the residuals after it, with
+    the friction and bodies of the estimate. If loads do not explain the residuals, but most of them lie in a short
+    time, a contact is reported.
     """
     model, equations = estimate.model, estimate.equations
     if not isinstance(equations, ForceEquations) or model.free:
@@ -61,7 +63,7 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
 
 
 def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Finding on where the error is, if ``findings`` say that it is large, but none of them says why."""
+    """Locate the error in joint, time and motion, if ``findings`` report a large error without a cause."""
     reasons = {finding.cause for finding in findings if finding.severity >= Severity.CARE}
     explanations = causes_of_symptom("effort_sign") | causes_of_symptom("position_unit")
     if not reasons & {"above_noise", "worse_than_nothing"} or reasons & explanations:
@@ -75,19 +77,19 @@ def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: It
     name, share = estimate.model.joint_names[joint], squares[:, joint].sum() / max(squares.sum(), 1e-300)
     ends = np.cumsum([len(part.time) for part in parts])
     index = int(np.searchsorted(ends, first, side="right"))
-    last = min(last, int(ends[index]) - 1)  # of the recording where it begins
+    last = min(last, int(ends[index]) - 1)  # within the recording in which it begins
     time, position, speed = (np.concatenate([getattr(part, key) for part in parts]) for key in ("time", "q", "v"))
     begin, end = (time[row] - train[index].time[0] for row in (first, last))
     low, high = np.percentile(position[first : last + 1, joint], (0, 100))
     fastest = np.abs(speed[first : last + 1, joint]).max()
     evidence = (
-        f"{100 * share:.0f} % of the squared error is at {name}, half of that between {begin:.1f} and {end:.1f} s,"
+        f"{100 * share:.0f} % of the squared error is at {name}, half of it between {begin:.1f} and {end:.1f} s,"
         f" at positions from {low:.2f} to {high:.2f} and speeds of up to {fastest:.2g} (rad or m, s)")
     yield Finding.with_remedy("unexplained", Severity.CARE, evidence, name, recording=parts[index].name)
 
 
 def _residuals(estimate: Estimate, train: Sequence[Samples]) -> tuple[list[Samples], Array]:
-    """Evenly chosen usable samples, and their torque less what the estimate predicts ``(N, n)``, 0 where not valid."""
+    """Evenly chosen usable samples, and their residual torque ``(N, n)``, which is 0 for invalid values."""
     stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
     parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
     rest = [part.valid * (part.tau - estimate.equations.predict(estimate.parameters, part)) for part in parts]
@@ -95,7 +97,7 @@ def _residuals(estimate: Estimate, train: Sequence[Samples]) -> tuple[list[Sampl
 
 
 def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
-    """First and last of the fewest consecutive squares ``(N,)`` that hold this share of their sum."""
+    """First and last row of the shortest run of squares ``(N,)`` that holds this share of their sum."""
     sums = np.append(0.0, np.cumsum(squares))
     ends = np.searchsorted(sums, sums + share * sums[-1])
     begins = np.flatnonzero(ends < len(sums))
@@ -106,10 +108,10 @@ def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
 def _passing(
     residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str], severity: Severity
 ) -> Iterator[Finding]:
-    """Finding on the shortest time that holds most of the squared residuals ``(N, n)`` of a joint, if it is short."""
+    """Report the shortest time with most of a joint's squared residuals ``(N, n)``, if it is short enough."""
     states = [np.concatenate([getattr(part, key) for part in parts]) ** 2 for key in ("tau", "v")]
     torque, speed = (squares / np.maximum(squares.mean(axis=0), 1e-300) for squares in states)
-    squares, spans = residual**2 / (1.0 + torque + speed), []  # errors of a model grow with torque and speed
+    squares, spans = residual**2 / (1.0 + torque + speed), []  # model errors grow with torque and speed
     for joint in np.flatnonzero(residual.any(axis=0)).tolist():
         rows = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
         if not len(rows):
@@ -137,9 +139,9 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
 
 
 def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> tuple[float, int, Array]:
-    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if factors change in each piece.
+    """Share of squared residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if factors change once per piece.
 
-    Also the first row after the change of the piece where they explain most, and that change of the factors ``(4,)``.
+    Also the first row after the change in the piece that columns explain best, and its change of factors ``(4,)``.
     """
     total, found = float(np.sum(residual**2)), [_best_change(columns[piece], residual[piece]) for piece in pieces]
     best = int(np.argmax([gain for gain, _, _ in found]))
@@ -148,7 +150,7 @@ def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> t
 
 
 def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
-    """Squares of residuals that columns explain if their factors change once, the first row after it, the change."""
+    """Squared residuals that columns explain if their factors change once, first row after the change, and change."""
     gram = np.cumsum(np.einsum("knp,knq->kpq", columns, columns), axis=0)
     right = np.cumsum(np.einsum("knp,kn->kp", columns, residual), axis=0)
     side = max(int(_MIN_SIDE_SHARE * len(residual)), 1)

@@ -1,4 +1,4 @@
-"""Curves of predicted torque and of friction, and what recorded motion covered."""
+"""Curves of predicted torque and of friction, and the coverage of recorded motion."""
 
 import functools
 import operator
@@ -17,14 +17,14 @@ from inertid_ros.robot.model import RobotModel
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-MAX_CURVE_POINTS, MIN_CURVE_POINTS = 300, 60  # per curve: about what a page resolves, and what still shows the motion
+MAX_CURVE_POINTS, MIN_CURVE_POINTS = 300, 60  # per curve: resolution of a page, and enough to draw the motion
 _MAX_POINTS_PER_PAGE = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
 FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
 # Samples of a joint and of all joints, and points of a curve.
 _FRICTION_POINTS_PER_JOINT, _MAX_FRICTION_POINTS, _CURVE_SPEEDS = 200, 1400, 41
 _LITTLE_USED_SHARE = 0.3  # of a limit: less leaves room for more motion
-_WELL_KNOWN_TORQUE = 0.05  # of a joint's torque: what is known better needs no further motion
-_MAX_ADVISED_JOINTS = 3  # joints that are named
+_WELL_KNOWN_TORQUE = 0.05  # of a joint's torque: with less uncertainty, further motion is not needed
+_MAX_ADVISED_JOINTS = 3  # joints with advice
 _ADVICE = ("through more of its range", "faster", "with more acceleration")
 
 
@@ -36,8 +36,8 @@ class PredictionCurves:
     ----------
     time : (K,), [s]
     measured, given, calibrated : ndarray, shape (K, c)
-        Measured, predicted by the URDF as given, predicted by the estimate; NaN without measurement.
-    deviation : (K, c), standard deviation of calibrated less measured by residual and covariance of the estimate
+        Torque as measured, predicted by the URDF as given, and predicted by the estimate; NaN without measurement.
+    deviation : (K, c), standard deviation of ``calibrated - measured``, from residual and covariance of the estimate
     """
 
     name: str
@@ -49,7 +49,7 @@ class PredictionCurves:
 
 
 def prediction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[PredictionCurves, ...]:
-    """Curves of recordings without delay of effort; the more curves, the fewer points of each."""
+    """Curves of recordings without delay of effort; many curves have fewer points each."""
     curves = max(1, len(recordings) * estimate.equations.count)
     points = int(np.clip(_MAX_POINTS_PER_PAGE / curves, MIN_CURVE_POINTS, MAX_CURVE_POINTS))
     return tuple(_of_recording(estimate, samples, points) for samples in recordings)
@@ -67,19 +67,19 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
             covariance = estimate.covariance[np.ix_(columns, columns)]
             variance[:, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
     measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
-    deviation = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave less than zero without noise
+    deviation = np.sqrt(np.maximum(variance, 0.0))  # without noise, rounding may make it negative
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, deviation)
 
 
 @dataclass(frozen=True)
 class FrictionCurve:
-    """Friction of one joint over its velocity, and the data that show it.
+    """Friction of one joint over its velocity, with the underlying data.
 
     Attributes
     ----------
     velocity, torque : ndarray, shape (K,)
-        Velocity of some samples [rad/s or m/s], and measured torque less all other terms of the estimate, that is
-        friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
+        Velocity of some samples [rad/s or m/s], and measured torque minus all other terms of the estimate, that is
+        friction and residual [N m or N]; NaN for samples at rest, whose friction has no direction.
     speeds, friction, deviation : (S,), friction of the estimate over velocity, and its standard deviation
     """
 
@@ -92,7 +92,7 @@ class FrictionCurve:
 
 
 def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[FrictionCurve, ...]:
-    """Curve of every joint with identified torque and friction; none for equations other than of force."""
+    """Curve of every joint with identified torque and friction; empty for equations other than force."""
     layout, equations = estimate.layout, estimate.equations
     if not isinstance(equations, ForceEquations) or not set(FRICTION_TERMS) & set(layout.drive_terms) or not recordings:
         return ()
@@ -111,7 +111,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     all_v, all_torque = np.concatenate(velocity), np.concatenate(torque)
     fastest = np.abs(all_v).max(axis=0, initial=0.0)
     even = np.linspace(-1.0, 1.0, _CURVE_SPEEDS)[:, None]
-    speeds = even * np.abs(even) * fastest  # denser near zero, where friction turns
+    speeds = even * np.abs(even) * fastest  # denser near zero, since friction changes sign there
     terms = {term: estimate.drive(term) for term in FRICTION_TERMS}
     friction = friction_torque(speeds, terms, layout.stribeck_speed, layout.transition_speed[:joints])
     deviation = _deviation(estimate, speeds)
@@ -123,7 +123,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
 
 
 def _deviation(estimate: Estimate, speeds: Array) -> Array:
-    """``(S, n)`` standard deviation of friction at speeds ``(S, n)``, by the covariance of its terms."""
+    """``(S, n)`` standard deviation of friction at speeds ``(S, n)``, from the covariance of its terms."""
     layout = estimate.layout
     direction = friction_direction(speeds, layout.transition_speed[: speeds.shape[1]])
     fading = fading_direction(direction, speeds, layout.stribeck_speed)
@@ -137,7 +137,7 @@ def _deviation(estimate: Estimate, speeds: Array) -> Array:
 
 @dataclass(frozen=True)
 class JointCoverage:
-    """Motion of one joint over all recordings that were fitted.
+    """Motion of one joint over all fitted recordings.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class JointCoverage:
     reversals : changes of the direction of motion, which separate dry from viscous friction
     torque_deviation : float
         Standard deviation of predicted torque over the robot's range as a share of torque; NaN on a free base.
-    advice : motion to record next; empty if there is nothing to gain, or other joints come first
+    advice : motion to record next; empty if further motion has no benefit, or if other joints come first
     """
 
     joint: str
@@ -162,7 +162,7 @@ class JointCoverage:
 
 @dataclass(frozen=True)
 class MotionExtent:
-    """Range, speed and acceleration that joints covered; ``|`` joins that of more samples.
+    """Range, speed and acceleration that joints covered; ``|`` merges the extents of more samples.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class MotionExtent:
 
     @classmethod
     def from_samples(cls, model: RobotModel, samples: Samples) -> "MotionExtent":
-        """Extent of the usable samples; those of a free base have more columns than joints."""
+        """Extent of the usable samples; samples of a free base have more columns than joints."""
         used, joints = samples.usable, model.joints
         q, v, a = (values[used][:, values.shape[1] - joints :] for values in (samples.q, samples.v, samples.a))
         direction = np.sign(v)
@@ -196,7 +196,7 @@ class MotionExtent:
 def motion_coverage(
     model: RobotModel, recordings: Sequence[Samples], confidence: TorqueConfidence | None
 ) -> tuple[JointCoverage, ...]:
-    """Coverage of every joint by recordings that were fitted, see :func:`coverage_of_extent`."""
+    """Coverage of every joint by fitted recordings, see :func:`coverage_of_extent`."""
     extents = (MotionExtent.from_samples(model, samples) for samples in recordings)
     return coverage_of_extent(model, functools.reduce(operator.or_, extents), confidence)
 
@@ -223,7 +223,7 @@ def _share(values: Array, limits: Array) -> Array:
 
 
 def _advice(open_torque: Array, used: Array) -> list[str]:
-    """Advice per joint ``(n,)``: for the most uncertain ones, the ways in which they hardly moved."""
+    """Advice per joint ``(n,)``: the ways in which the most uncertain joints hardly moved."""
     advice = [""] * len(open_torque)
     uncertainty = np.nan_to_num(open_torque)
     for joint in np.argsort(-uncertainty)[:_MAX_ADVISED_JOINTS]:

@@ -1,4 +1,4 @@
-"""Result of identification: parameters, their uncertainty, what they were fitted to, and what the data show of each."""
+"""Result of identification: parameters, their uncertainty, the fitted data, and the identifiability of parameters."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,16 +28,16 @@ IDENTIFIED, COMBINED, PARTLY, PRIOR = (
     "identified", "identified only in combination", "partly identified", "left at the prior")
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
 PARTLY_SHARE = 0.5  # data and prior are equally accurate
-_IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
-_MEMBER_SHARE = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
-MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, at any share
+_IDENTIFIED_SHARE = 0.9  # share of the prior variance that the data remove: the prior is a tenth of the information
+_MEMBER_SHARE = 0.1  # a member of a combination has at least this share of its most uncertain member's deviation
+MOVED_DEVIATIONS = 3.0  # prior deviations: a value farther off does not come from the prior, at any share
 NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
 _AnyEstimate = TypeVar("_AnyEstimate", bound="Estimate")
 
 
 @dataclass(frozen=True)
 class TermChoice:
-    """Whether a user term was kept, see :mod:`inertid_ros.identification.term_choice`.
+    """Decision on keeping a user term, see :mod:`inertid_ros.identification.term_choice`.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class TermChoice:
         NaN if it was not tested.
     deviation : standard deviation of the gain, from its scatter over the blocks
     body_log_odds : float
-        Logarithm of the odds, by the prior of bodies and drives alone, of the estimate with the term over that without
-        it: high if the bodies would have to make its torque. NaN if it was not tested.
+        Log odds of the estimate with the term over the estimate without it, by the prior of bodies and drives alone.
+        High if the bodies would have to imitate the term's torque; NaN if it was not tested.
     """
 
     term: UserTerm
@@ -64,14 +64,14 @@ class Identifiability:
     Attributes
     ----------
     verdict : str
-        :data:`IDENTIFIED` or :data:`COMBINED` if the data carries nine tenths, :data:`PARTLY` if it carries half or the
-        value is three prior deviations off the prior, else :data:`PRIOR`.
+        :data:`IDENTIFIED` or :data:`COMBINED` if the share is at least nine tenths, :data:`PARTLY` if it is at least
+        half or the value is three prior deviations off the prior, else :data:`PRIOR`.
     combinations : tuple of str
-        Base parameters with this one that the data determines to this degree, most important first; the parameter
-        itself if it is identified.
-    share : largest share of the prior variance, 0 to 1, that the data removes from a base parameter with this one
+        Base parameters that contain this parameter and that the data determine to this degree, most important first;
+        the parameter itself if it is identified.
+    share : largest share (0 to 1) of prior variance that the data remove from a base parameter with this parameter
     relative_deviation : standard deviation of the estimate over its value; infinite if the value is zero
-    moved : value less that of the prior, in prior deviations; in its own if they are larger
+    moved : difference from the prior's value, in prior deviations or in the estimate's deviations if these are larger
     """
 
     parameter: str
@@ -83,7 +83,7 @@ class Identifiability:
 
     @property
     def shown_by_data(self) -> bool:
-        """Whether the data show half of a base parameter with it, regardless of how far it moved."""
+        """True if the share is at least one half, regardless of the distance from the prior."""
         return self.share >= PARTLY_SHARE
 
     def __str__(self) -> str:
@@ -93,12 +93,12 @@ class Identifiability:
 
 
 def log_normal_interval(median: Array, deviation: Array) -> Array:
-    """Intervals ``(k, 2)`` of 95 % of log-normal distributions.
+    """95 % intervals ``(k, 2)`` of log-normal distributions.
 
     Parameters
     ----------
     median : (k,), above zero
-    deviation : (k,), standard deviations; their ratio to ``median`` stands for that to the mean
+    deviation : (k,), standard deviations; their ratio to ``median`` approximates their ratio to the mean
     """
     of_logarithm = np.sqrt(np.log1p((deviation / median) ** 2))
     return np.asarray(median[:, None] * np.exp(NORMAL_95 * of_logarithm[:, None] * [-1.0, 1.0]))
@@ -106,29 +106,29 @@ def log_normal_interval(median: Array, deviation: Array) -> Array:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Parameters of a robot, their covariance, and what they were fitted to.
+    """Parameters of a robot, their covariance, and the fitted data.
 
     Attributes
     ----------
     parameters : (p,), in the order of ``model.layout``
     covariance : ndarray, shape (p, p)
-        Expected products of the errors of ``parameters``, of data and prior together, with the deficiencies of the
-        model that blocks of the residuals show.
+        Expected products of the errors of ``parameters``, from data and prior together. It includes model errors that
+        appear in blocks of the residuals.
     residual_deviation : (c,), standard deviation of the fit's residual per channel
-    effective_counts : (c,), number of independent samples per channel with the information of its correlated residuals
+    effective_counts : (c,), number of independent samples with as much information as the channel's correlated samples
     base : base parameters of the data
-    train_relative_error : ``|error| / |measured|`` over all channels on the data fitted
+    train_relative_error : ``|error| / |measured|`` over all channels on the fitted data
     prior_spread : standard deviation of the geodesic distance to the prior, given or estimated from the data
     recordings : names of the recordings fitted
     information : information of the recordings, without outliers
     weights : (c,), residual weight per channel
-    outliers : (c,), samples per channel that were left out as gross outliers; None if none were sought
+    outliers : (c,), number of gross outliers left out per channel; None without a search for outliers
     delay : delay of effort after motion that has been removed [s]
     delay_found : estimated delay, removed or not; None if no delay was estimated
-    own_prior_spreads : (nb,), prior spreads of single links and rotors; NaN for those with ``prior_spread``
+    own_prior_spreads : (nb,), prior spreads of single links and rotors; NaN for bodies with ``prior_spread``
     term_choices : one per user term, also of terms that are not in ``parameters``
     bounded_interval : ndarray or None, shape (p, 2)
-        Intervals of 95 % of parameters that cannot be negative, one-sided if zero is near; NaN of all others.
+        95 % intervals of parameters that cannot be negative, one-sided if zero is near; NaN for other parameters.
     """
 
     equations: Equations
@@ -182,7 +182,7 @@ class Estimate:
 
     @cached_property
     def standard_deviation(self) -> Array:
-        """``(p,)`` of every parameter."""
+        """``(p,)`` standard deviation of every parameter."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
 
     @property
@@ -194,11 +194,11 @@ class Estimate:
 
     @cached_property
     def interval(self) -> Array:
-        """Interval ``(p, 2)`` of 95 % of every parameter.
+        """95 % interval ``(p, 2)`` of every parameter.
 
         Parameters that are positive for every consistent body (mass, diagonal of the inertia) have a log-normal
-        interval: the prior is normal along geodesics, which are exponential in these ([Lee2019]_ sec. 3.3), so that a
-        mass that the data leave open is three times the URDF's as easily as a third of it.
+        interval: the prior is normal along geodesics, which are exponential in these parameters ([Lee2019]_ sec. 3.3).
+        If the data leave a mass open, three times the URDF's mass is as probable as a third of it.
         """
         normal = self.parameters[:, None] + NORMAL_95 * self.standard_deviation[:, None] * [-1.0, 1.0]
         positive = self.layout.positive_of_bodies
@@ -209,10 +209,10 @@ class Estimate:
 
     @cached_property
     def shown_by_data(self) -> NDArray[np.bool_]:
-        """Whether the data show a parameter ``(p,)``, by itself or in combination.
+        """Mask ``(p,)`` of parameters that the data determine, alone or in combination.
 
-        The value of any other one is the prior's, or was drawn along by parameters that the data do show: a link that
-        takes up a large first moment becomes heavy with it, even if no torque depends on its mass.
+        Any other parameter has the prior's value, or follows parameters that the data determine: a link with a large
+        first moment becomes heavy as well, even if torques do not depend on its mass.
         """
         return np.array([parameter.shown_by_data for parameter in self.identifiability], dtype=bool)
 
@@ -236,22 +236,22 @@ class Estimate:
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
-    """Estimate with the identifiability of its parameters, which counts samples by their independent share.
+    """Add the identifiability of the parameters to an estimate; samples count by their independent share.
 
     The prior is normal under the pullback metric ([Lee2019]_ eq. 4.3.37), for every regularizer and all hard
-    constraints of the fit. Base parameters count as independent under it: a mere correlation of the prior with
-    something identified does not count as identified.
+    constraints of the fit. Base parameters count as independent under this prior: a parameter that is only correlated
+    with an identified parameter does not count as identified.
     """
     information, base = estimate.information, estimate.base
     fraction = estimate.effective_counts / np.maximum(information.counts, 1)
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
     coordinates = prior_coordinates(estimate.model, information)
     root = prior_covariance_root(coordinates, estimate.prior_spreads)
-    # What the data leave of the prior variance of every base parameter.
+    # Share of the prior variance of every base parameter that the data do not remove.
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(inverse_root(np.vstack([R[:, base.independent] * sizes, np.eye(base.count)])) ** 2, axis=1)
-    # Moves count in deviations of the prior or of the estimate, the larger of the two; of bodies, in those of the
-    # typical prior spread if a larger one was estimated from these data.
+    # Moves are measured in deviations of the prior or of the estimate, the larger of the two. A prior spread that was
+    # estimated from these data counts as at most the typical prior spread.
     single = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
     spreads = np.where(single, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
     scale = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)

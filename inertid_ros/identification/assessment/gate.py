@@ -1,6 +1,6 @@
-"""The gate: whether a result may be used, the checks of an estimate behind that, and what to do next.
+"""Gate: verdict on the use of a result, the checks of an estimate behind it, and the next action.
 
-Whether parameters are plausible is checked in :mod:`.plausibility`.
+The module :mod:`.plausibility` checks whether parameters are plausible.
 """
 
 import re
@@ -19,11 +19,11 @@ from inertid_ros.identification.solvers.constraints import Constraints
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-# Uncertainty over torque: of a joint, beyond which it may be anything from zero to twice, and of all joints together,
-# beyond which the URDF as given was worth more.
+# Uncertainty over torque. Beyond the first, a joint's torque may be between zero and twice the prediction. Beyond the
+# second, for all joints together, the URDF as given is better.
 _OPEN_TORQUE_SHARE, _UNKNOWN_TORQUE_SHARE = 0.5, 1.0
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
-_BORDER_TOLERANCE = 1e-3  # of the border, or of the width of the interval: interior points end a little inside
+_BORDER_TOLERANCE = 1e-3  # of the border, or of the interval's width: interior-point solutions end slightly inside
 _COMMANDS = {
     "look": "inertid info RECORDING",
     "plan": "inertid excite --urdf URDF --prior RESULT --output plan",
@@ -34,7 +34,7 @@ _COMMANDS = {
 
 
 class Verdict(Enum):
-    """Whether a result may be used; the values are the words of reports and messages."""
+    """Verdict on the use of a result; reports and messages contain the values."""
 
     USE = "use"
     CARE = "use with care"
@@ -68,7 +68,7 @@ class GateDecision:
 
     @property
     def summary(self) -> str:
-        """The gravest reason and the number of the others, in one line; empty without reasons."""
+        """The gravest reason and the number of further reasons, in one line; empty without reasons."""
         if not self.reasons:
             return ""
         others = len(self.reasons) - 1
@@ -84,14 +84,14 @@ class GateDecision:
 
 
 def check_solution(estimate: Estimate) -> Iterator[Finding]:
-    """Findings on consistency and optimality; either makes a result useless."""
+    """Findings on consistency and optimality; each of them makes a result useless."""
     consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
     unlocked = estimate.bodies - estimate.model.body_locked
-    real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # what a body has beyond the links behind locked joints
+    real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # body without the links behind locked joints
     bodies = zip((*estimate.layout.body_names, *estimate.model.link_names), (*consistent, *real), strict=True)
     names = list(dict.fromkeys(name for name, exists in bodies if not exists))
     if names:
-        evidence = f"{', '.join(names)}: not physically consistent, no real bodies have these parameters"
+        evidence = f"{', '.join(names)}: not physically consistent, real bodies cannot have these parameters"
         yield Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names)
     if estimate.solution.status != "optimal":
         evidence = f"the solver stopped with '{estimate.solution.status}'"
@@ -99,10 +99,10 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
 
 
 def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Finding]:
-    """Findings on parameters at a border of ``at_most`` or ``mass``: the data wants them beyond it.
+    """Findings on parameters at a border of ``at_most`` or ``mass``: the fit would exceed a border otherwise.
 
-    Only a notice if the data do not show the parameter, since then the prior alone is beyond the border. Bounds at
-    zero, as of friction, are no borders that a user set.
+    It is only a notice if the data do not determine the parameter, since then only the prior exceeds the border.
+    Bounds at zero, as for friction, do not count, since the user did not set them.
     """
     columns = {name: column for column, name in enumerate(estimate.layout.names)}
     borders = [(name, limit, _BORDER_TOLERANCE * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
@@ -113,53 +113,53 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Find
         value, shown = estimate.parameters[columns[name]], estimate.shown_by_data[columns[name]]
         if abs(value - limit) <= width:
             severity, case = (Severity.CARE, "") if shown else (Severity.NOTICE, "open")
-            evidence = f"{name} is {value:.4g}, at the border of {limit:.4g} that was set for it"
+            evidence = f"{name} is {value:.4g}, at its configured bound of {limit:.4g}"
             subject = name.rpartition(".")[0]
             yield Finding.with_remedy("border_reached", severity, evidence, subject, case=case, option=option)
 
 
 def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> Iterator[Finding]:
-    """Findings on torque that stays uncertain, and on base parameters that the motion does not show at all.
+    """Findings on torque that stays uncertain, and on base parameters that the motion does not excite.
 
     ``confidence`` is None on a free base.
     """
     if confidence is not None:
         total = float(np.linalg.norm(confidence.deviation) / np.linalg.norm(confidence.torque))
         if total > _UNKNOWN_TORQUE_SHARE:
-            evidence = f"the torque over the robot's range is known to {100 * total:.0f} % only"
+            evidence = f"predicted torque over the robot's range is uncertain by {100 * total:.0f} % (1 sigma)"
             yield Finding.with_remedy("little_excited", Severity.REJECT, evidence)
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN_TORQUE_SHARE:
-                evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
+                evidence = f"{joint}: predicted torque over its range is uncertain by {100 * share:.0f} % (1 sigma)"
                 yield Finding.with_remedy("little_excited", Severity.CARE, evidence, joint)
     measured = np.unique(np.concatenate(estimate.equations.columns))
     every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
-    every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
+    every = every[every < estimate.layout.inertial_size]  # of bodies: unexcited friction affects only itself
     lost = [estimate.layout.names[column] for column in np.setdiff1d(every, estimate.base.independent)]
     if lost:
         more = f" and {len(lost) - _MAX_COMBINATIONS_NAMED} more" if len(lost) > _MAX_COMBINATIONS_NAMED else ""
         evidence = (
-            f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
-            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
+            f"the motion determines {len(every) - len(lost)} of the bodies' {len(every)} base parameters; not"
+            f" determined separately: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
         yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
 
 
 @dataclass(frozen=True)
 class NextAction:
-    """The one thing to do next: an imperative and its command, in which names in capitals are the reader's own."""
+    """Next step for the user: an imperative and its command; the user fills in names in capitals."""
 
     text: str
     command: str
 
 
 def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
-    """The remedy of the gravest reason; the use of the result if there is none.
+    """Remedy of the gravest reason, or use of the result if there are no reasons.
 
     Parameters
     ----------
-    names : values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``
+    names : known values of the names in capitals: ``URDF``, ``RESULT``, ``RECORDINGS``
     """
-    text = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
+    text = "use calibrated.urdf in place of the given URDF, or track the robot online with this result"
     command = "use"
     if gate.reasons:
         prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "

@@ -1,4 +1,4 @@
-"""Whether parameters are those of a real robot: masses, where they are, friction, stiffness, and delay of effort."""
+"""Plausibility of parameters: masses and their positions, friction, stiffness, and delay of effort."""
 
 from collections.abc import Collection, Iterator
 
@@ -11,29 +11,29 @@ from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 
 from .estimate import Estimate
 
-# Of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within.
+# Factor of a link's mass in the URDF, and share of the robot's mass: payloads and guesses stay within both.
 _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
-_GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
-_MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
-_GRAVE_TOTAL_MASS_FACTOR = 30.0  # no material is that much lighter or heavier than another
-_SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
+_GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # even a guess is closer
+_MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass; even rough descriptions are closer
+_GRAVE_TOTAL_MASS_FACTOR = 30.0  # densities of materials differ less
+_SURE_DEVIATIONS = 3.0  # standard deviations; a value is implausible only if it is farther off
 _MAX_NAMES = 4  # names in a message
-# Of the torque of every joint, and of all joints: no robot has so little friction.
+# Friction as a share of each joint's torque, and error of all joints: real robots have more friction.
 _FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
 _FRICTION = ("viscous", "coulomb", "stribeck")
-_SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
+_SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; a stronger spring is visible, and would be declared
 
 
 def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: bool = False) -> Iterator[Finding]:
-    """Findings on identified masses and where they are, on friction and stiffness, and on the delay of effort.
+    """Findings on identified masses and their positions, on friction and stiffness, and on the delay of effort.
 
-    A value counts only if its whole interval of three standard deviations is implausible, and a body only if the data
-    show its mass, see :attr:`.Estimate.shown_by_data`.
+    A value counts only if its whole interval of three standard deviations is implausible. A body counts only if the
+    data determine its mass, see :attr:`.Estimate.shown_by_data`.
 
     Parameters
     ----------
-    loaded : links that hold a load that is not in the URDF, whose masses may be anything
-    masses_open : whether a finding says that all masses of the URDF may be wrong; then no single one is grave
+    loaded : links with a load that is not in the URDF; their masses may have any value
+    masses_open : whether, by a finding, all masses of the URDF may be wrong; a single wrong mass is then not grave
     """
     yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
     yield from _places(estimate, loaded)
@@ -42,12 +42,12 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: 
 
 
 def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> Iterator[Finding]:
-    """Masses far from the URDF's; a notice if the data do not show a mass so well."""
+    """Report masses far from their URDF values; only a notice if the data leave the mass too uncertain."""
     prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
     columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
     deviations, shown = estimate.standard_deviation[columns], estimate.shown_by_data[columns]
     total = float(prior.sum())
-    # A mass that the data leave open counts as in the URDF.
+    # A mass that the data leave open counts with its value in the URDF.
     sum_of_masses = total + float((masses - prior)[shown].sum())
     deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
     factor = _nearest(sum_of_masses, total, deviation) / total
@@ -71,9 +71,9 @@ def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> I
 
 
 def _places(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
-    """Bodies that no mass inside the shapes of their links has ([Wensing2018]_ eq. 23); a notice as of a mass.
+    """Report bodies whose mass cannot lie inside their link's shape ([Wensing2018]_ eq. 23).
 
-    Meshes are read only if a body is outside of what the frames of its links span.
+    It is a notice if the data leave the mass open. Meshes are read only if a body exceeds the span of the link frames.
     """
     if not any(_is_outside(estimate, body, bound) for body, bound in enumerate(surrounding_ellipsoids(estimate.model))):
         return
@@ -83,7 +83,7 @@ def _places(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
             seen = pseudo_inertia(transform(pi, np.eye(3), -bound.centre))
             distance, reach = np.sqrt(np.trace(seen[:3, :3]) / pi[0]), np.sqrt(np.trace(bound.shape) / 3)
             evidence = f"the mass of {link} lies {distance:.2g} m (RMS) from the middle of its shape"
-            evidence += f", whose corners are {reach:.2g} m from there"
+            evidence += f"; the corners of the shape are {reach:.2g} m from its middle"
             shown = estimate.shown_by_data[estimate.layout.body(body).start]
             yield Finding.with_remedy("mass_outside", Severity.CARE if shown else Severity.NOTICE, evidence, link)
 
@@ -104,9 +104,9 @@ def _far(
 
 
 def _nearest(mass: float, before: float, deviation: float) -> float:
-    """End of a mass's interval towards the URDF's, or the URDF's mass if it lies within.
+    """End of a mass's interval that is closer to the URDF's mass, or the URDF's mass if it lies within.
 
-    The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
+    The interval is normal towards smaller masses and log-normal towards larger masses: the wider of both.
     """
     if mass > before:
         return max(mass - _SURE_DEVIATIONS * deviation, before)
@@ -119,19 +119,19 @@ def _weight(mass: float, deviation: float) -> str:
 
 
 def _friction(estimate: Estimate) -> Iterator[Finding]:
-    """Friction of the URDF that the measured efforts exclude, which was not used."""
+    """Report friction of the URDF that was not used, because the measured efforts exclude it."""
     excluded = contradicted_friction(estimate.model, estimate.information)
     if len(excluded):
         names = [estimate.layout.names[column] for column in excluded]
         values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would take more than the measured efforts"
+        evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would need more than the measured efforts"
         joints = dict.fromkeys(name.rpartition(".")[0] for name in names)
         yield Finding.with_remedy("friction_excluded", Severity.NOTICE, evidence, *joints)
 
 
 def _no_friction(estimate: Estimate) -> Iterator[Finding]:
-    """Bodies alone explain all efforts, as those that a controller computes."""
+    """Report efforts that bodies alone explain, like efforts computed by a controller."""
     layout = estimate.layout
     measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
     if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:
@@ -143,29 +143,29 @@ def _no_friction(estimate: Estimate) -> Iterator[Finding]:
         for channel in estimate.information.channels[estimate.equations.joint_channels]
         if channel.count and channel.r_factor[:, -1].any()]
     if shares and max(shares) <= _FRICTIONLESS_SHARE:
-        evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
+        evidence = f"friction of every joint is at most {100 * max(shares):.1g} % of its torque"
         yield Finding.with_remedy("effort_without_friction", Severity.NOTICE, evidence)
 
 
 def _stiffness(estimate: Estimate) -> Iterator[Finding]:
-    """Stiffness that holds most of a joint's torque."""
+    """Report stiffness that makes most of a joint's torque."""
     model, stiffness = estimate.model, estimate.drive("stiffness")
     if not stiffness.any():
         return
     least = np.abs(stiffness) - _SURE_DEVIATIONS * estimate.standard_deviation[estimate.layout.drive("stiffness")]
     lower, upper = model.limits.lower, model.limits.upper
     half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
-    torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
+    torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN for joints without a channel
     for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
         if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
             evidence = (
-                f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
-                f" N m at its limits where its RMS torque is {torque:.3g}")
+                f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad: {stiffness[index] * half[index]:.3g}"
+                f" N m at its limits, compared with an RMS torque of {torque:.3g}")
             yield Finding.with_remedy("parameter_implausible", Severity.NOTICE, evidence, joint)
 
 
 def _delay(estimate: Estimate) -> Iterator[Finding]:
-    """Delay that was removed, or one longer than plausible with which held-out blocks are predicted better."""
+    """Report a removed delay, or an implausibly long delay that improves the prediction of held-out blocks."""
     delay = estimate.delay_found
     if delay is not None and delay.at_border and delay.predicts_better:
         evidence = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"

@@ -1,8 +1,8 @@
-"""Posterior of a MAP fit: errors of its parameters by data, prior and bounds together.
+"""Posterior of a MAP fit: errors of its parameters from data, prior and bounds together.
 
-A friction that is not below zero, and that the data puts near zero, has no symmetric interval. A quantity that may be
-left out of the model altogether is zero or above, each by its probability under the data ([Mitchell1988]_). Moments of
-a normal distribution cut off by bounds are found by expectation propagation ([Minka2001]_, [Cunningham2011]_).
+Friction cannot be negative, so its interval is asymmetric if the data put it near zero. A quantity that may be absent
+from the model is zero or positive, each with its probability under the data ([Mitchell1988]_). Expectation propagation
+gives the moments of a normal distribution truncated by bounds ([Minka2001]_, [Cunningham2011]_).
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from inertid_ros.identification.solvers.coordinates import Coordinates
 from inertid_ros.identification.solvers.regularizers import Regularization
 
 _WIDE_DRIVE_PRECISION = 1e-3  # of a drive that only its bound and weight determine, in squared natural sizes
-_ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality pushes
+_ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality is active
 INTERVAL_COVERAGE = 0.95
 _MAX_PROPAGATION_SWEEPS, _PROPAGATION_TOLERANCE = 50, 1e-6
-_ZERO_VARIANCE_SHARE = 1e-6  # of a quantity that is surely zero, in shares of what the data alone leave
-_TAIL_DEVIATIONS = -50.0  # deviations below a bound from which a series replaces differences of nearly equal numbers
+_ZERO_VARIANCE_SHARE = 1e-6  # least variance of a quantity near zero, as a share of its variance without the bound
+_TAIL_DEVIATIONS = -50.0  # in deviations from a bound; below it a series replaces differences of nearly equal numbers
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class ErrorSources:
     Attributes
     ----------
     equations : tuple of ndarray, shapes (p, p) and (p,)
-        Equations in normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
+        Equations in normalised coordinates, whitened with the noise weights, which may differ from the fit's weights.
     covariance : (p, p), further covariance in normalised coordinates, of quantities that the equations take as known
-    left_out : bool (p,), parameters that the fit has left out; their true values need not be zero
+    left_out : bool (p,), parameters that the fit has left out; their true values may differ from zero
     """
 
     equations: tuple[Array, Array]
@@ -47,11 +47,11 @@ class ErrorSources:
 def posterior(
         fitted: tuple[Array, Array], sources: ErrorSources, solution: Solution, convex_program: ConvexProgram,
         coordinates: Coordinates, regularization: Regularization) -> tuple[Array, Array]:
-    """Posterior under noise that may differ from the noise that the weights of the fit stand for.
+    """Posterior under noise that may differ from the noise assumed by the weights of the fit.
 
-    Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
-    than those of the fit the optimum moves, so that the estimate is not the mean: errors count from the estimate.
-    Parameters that were left out are zero with even odds before the data, else of the prior's exponential density.
+    It is normal about the optimum, with the curvature of data and regularizer there, and truncated by bounds. If the
+    weights differ, the optimum moves away from the estimate; errors are measured from the estimate. Before the data, a
+    left-out parameter is zero with probability one half; otherwise it has the prior's exponential density.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def posterior(
     Returns
     -------
     covariance : ndarray, shape (p, p)
-        Expected products of the estimate's errors: about the estimate, which bounds may move away from the mean.
+        Expected products of the errors about the estimate, which may differ from the mean because of bounds.
     interval : ndarray, shape (p, 2)
-        Intervals of 95 % of parameters that cannot be negative, one-sided if the bound is near; NaN of all others.
+        95 % intervals of parameters that cannot be negative, one-sided if the bound is near; NaN for other parameters.
     """
     size, bounded = coordinates.layout.size, convex_program.positive
     x = np.where(sources.left_out, 0.0, solution.x)
@@ -81,14 +81,14 @@ def posterior(
         columns = np.vstack([pushing, equalities, -equalities]).T
         bound_pull += pushing.T @ scipy.optimize.nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
     free = null_space(equalities) if len(equalities) else np.eye(size)
-    # Of rows and not of their squares, which lose the prior where data outweighs it by many orders.
+    # Factor rows instead of their squares: squares lose the prior if data outweigh it by many orders of magnitude.
     root = free @ inverse_root(np.vstack([R, semidefinite_root(curvature)]) @ free)
     covariance = root @ root.T
     # The optimum under the weights of the noise is the mean of the normal distribution.
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
     if sources.covariance is not None:
         covariance = covariance + sources.covariance
-    # Bounds cut it off; errors count from the estimate.
+    # Bounds truncate it; errors are measured from the estimate.
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])
     density = np.full(len(rows), np.nan)
@@ -121,7 +121,7 @@ def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -
 
 
 def _of_parameters(linear: LinearConstraints, size: int) -> LinearConstraints:
-    """Constraints on the parameters alone, without pieces of bodies in unions of ellipsoids."""
+    """Constraints that involve only parameters, without pieces of bodies in unions of ellipsoids."""
     alone = ~linear.matrix[:, size:].any(axis=1)
     names = tuple(np.array(linear.names, dtype=object)[alone])
     return LinearConstraints(linear.matrix[alone, :size], linear.shift[alone], names)
@@ -134,8 +134,8 @@ class TruncatedNormal:
     Attributes
     ----------
     centres, deviations : ndarray, shape (k,)
-        Normal distribution of every bounded quantity by itself: its part above zero is the distribution within the
-        bounds, if the quantity is not zero.
+        Normal distribution of every bounded quantity without its own bound. Its part above zero is the distribution of
+        the quantity, if the quantity is not zero.
     present : (k,), probability that the quantity is not zero
     """
 
@@ -147,21 +147,21 @@ class TruncatedNormal:
 
     @property
     def intervals(self) -> Array:
-        """``(k, 2)`` shortest intervals of 95 % of every bounded quantity; those at the bound are one-sided."""
+        """``(k, 2)`` shortest 95 % intervals of every bounded quantity; intervals at the bound are one-sided."""
         quantities = zip(self.centres, self.deviations, self.present, strict=True)
         return np.array([_shortest(*quantity) for quantity in quantities]).reshape(-1, 2)
 
 
 def truncated_normal(
         mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None) -> TruncatedNormal:
-    """Normal distribution with no element of ``rows @ x + shift`` below zero.
+    """Truncate a normal distribution to ``rows @ x + shift >= 0``.
 
     Parameters
     ----------
     rows, shift : (k, p) and (k,), the bounds
     absent : ndarray, shape (k,), optional
-        Density at zero of the prior of quantities that are zero with even odds before the data; it is part of the
-        normal distribution. NaN of all others.
+        Prior density at zero of quantities that are zero with probability one half before the data; the normal
+        distribution includes this prior. NaN for other quantities.
     """
     mean, covariance = mean.copy(), covariance.copy()
     absent, present = np.full(len(rows), np.nan) if absent is None else absent, np.ones(len(rows))
@@ -177,7 +177,7 @@ def truncated_normal(
                 continue
             cavity = 1.0 / max(1.0 / variance - precision[k], 1e-9 / variance)  # without this bound
             centre = cavity * (middle / variance - pull[k])
-            # Moments of the cavity's part above zero replace those of its site.
+            # The moments of the cavity's part above zero replace the moments of its site.
             inside, size = _above_zero(centre, cavity)
             if np.isfinite(absent[k]):
                 present[k] = _probability(centre, cavity, absent[k])
@@ -205,20 +205,20 @@ def _above_zero(centre: float, variance: float) -> tuple[float, float]:
 
 
 def _probability(centre: float, variance: float, density: float) -> float:
-    """Probability that a quantity is above zero and not at it, by its prior's density at zero and even odds."""
+    """Probability that a quantity is positive instead of zero, for its prior density at zero and even odds."""
     z = centre / np.sqrt(variance)
     odds = np.log(density) + float(log_ndtr(z)) + 0.5 * z**2 + 0.5 * np.log(2 * np.pi * variance)
     return float(expit(odds))
 
 
 def _or_zero(mean: float, variance: float, probability: float, scale: float) -> tuple[float, float]:
-    """Mean and variance of a quantity that is zero but for a probability; the variance stays above zero."""
+    """Mean and variance of a quantity that is positive with a probability, else zero; the variance stays positive."""
     whole = probability * (variance + (1 - probability) * mean**2)
     return probability * mean, max(whole, _ZERO_VARIANCE_SHARE * scale)
 
 
 def _shortest(centre: float, deviation: float, present: float) -> tuple[float, float]:
-    """Shortest interval of :data:`INTERVAL_COVERAGE` of the part of a normal distribution above zero, or zero."""
+    """Shortest interval with :data:`INTERVAL_COVERAGE` of a quantity that is zero or normal above zero."""
     if deviation == 0.0:
         return max(centre, 0.0), max(centre, 0.0)
     if 1 - present >= INTERVAL_COVERAGE:

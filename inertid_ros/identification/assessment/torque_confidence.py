@@ -1,8 +1,8 @@
-"""Torque over a robot's range: its uncertainty, its scale, and how two results differ in it.
+"""Torque over a robot's range: its uncertainty, its scale, and its difference between two results.
 
-Standard deviations of single parameters are no measure to compare motions, rounds and results by: what no motion
-excites stays uncertain, without effect on torque. A controller uses torque, so its uncertainty is taken at random
-states, which no recording chose.
+Standard deviations of single parameters are not suited to compare motions, rounds and results: a parameter that motion
+cannot excite stays uncertain, but has no effect on torque. A controller uses torque, so the uncertainty of torque is
+evaluated at random states that do not depend on the recordings.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from .estimate import Estimate
 
 RANDOM_STATES = 500
 _SPEED_SHARE = 0.5  # of the velocity limits
-_OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
+_OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations as in oscillations of half a hertz
 _DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
-_MIN_TORQUE_SHARE = 0.01  # of the largest torque of a joint: less is lost in coupling, such as contact wrenches
+_MIN_TORQUE_SHARE = 0.01  # of the largest joint torque: coupling, such as contact wrenches, hides smaller torques
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TorqueConfidence:
 
     @cached_property
     def shares(self) -> Array:
-        """Deviation ``(n,)`` as a share of torque; of the largest torque for a joint without torque."""
+        """Deviation ``(n,)`` as a share of a joint's torque, or of a thousandth of the largest torque if larger."""
         return self.deviation / _at_least_thousandth(self.torque)
 
     @property
@@ -60,7 +60,8 @@ class TorqueConfidence:
 def sample_states(model: RobotModel, count: int = RANDOM_STATES) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
-    Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
+    Positions are uniform within their limits, and velocities within half of their limits. Accelerations are normal,
+    with deviations in proportion to the velocity limits.
     """
     rng, limits = np.random.default_rng(0), model.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -_DEFAULT_RANGE)
@@ -77,34 +78,34 @@ def sample_states(model: RobotModel, count: int = RANDOM_STATES) -> Samples:
 
 
 def torque_confidence(estimate: Estimate, states: Samples | None = None) -> TorqueConfidence:
-    """Uncertainty of torque that an estimate predicts, by its own covariance (data and prior together).
+    """Uncertainty of an estimate's predicted torque, from its own covariance (data and prior together).
 
     Parameters
     ----------
-    states : states to predict at; random ones by default, identical for every estimate of one robot
+    states : states for the prediction; by default random states, identical for every estimate of one robot
     """
     return StateTorques(estimate.model, states).confidence(estimate.parameters, estimate.covariance)
 
 
 class StateTorques:
-    """Equations of torque at random states, for the confidence of any number of parameters.
+    """Torque equations at random states, for the confidence of any number of parameter sets.
 
     Parameters
     ----------
-    states : random ones by default, identical for every estimate of one robot
+    states : by default random states, identical for every estimate of one robot
     """
 
     def __init__(self, model: RobotModel, states: Samples | None = None) -> None:
         if model.free:
             raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
-        # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
+        # Stribeck friction that the estimate leaves out may exist: its uncertainty is part of the torque's uncertainty.
         equations = ForceEquations(model.with_layout(without_stribeck=()))
         self._model, self._columns = model, equations.columns
         self._states = states if states is not None else sample_states(model)
         self._rows = [rows for rows, _ in next(dense_equations(equations, self._states, len(self._states)))]
 
     def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
-        """Confidence by parameters ``(p,)`` with a covariance ``(p, p)``."""
+        """Confidence for parameters ``(p,)`` with a covariance ``(p, p)``."""
         squares = [
             np.sum((rows @ covariance[np.ix_(columns, columns)]) * rows)
             for rows, columns in zip(self._rows, self._columns, strict=True)]
@@ -117,11 +118,11 @@ class StateTorques:
 
 @dataclass(frozen=True)
 class TorqueScale:
-    """Size of the torque of every channel, by which errors are measured; ``|`` takes the larger.
+    """Size of the torque of every channel, as the scale of errors; ``|`` takes the larger size.
 
     Attributes
     ----------
-    variation : (c,), root mean square about the mean: an offset explains a constant, even if all else is wrong
+    variation : (c,), root mean square about the mean: an offset alone explains a constant torque
     """
 
     torque: Array
@@ -134,16 +135,16 @@ class TorqueScale:
     def from_recordings(
             cls, equations: Equations, parameters: tuple[Array, Array], recordings: Sequence[Samples],
             fitted: Information | None = None) -> "TorqueScale":
-        """Scale of recordings, of the data fitted, and over the robot's range; zero for unmeasured channels.
+        """Scale of recordings, of the fitted data, and over the robot's range; zero for unmeasured channels.
 
-        Joints far below the others are raised.
+        The scale of a joint is at least a hundredth of the largest joint torque.
 
         Parameters
         ----------
         parameters : tuple of ndarray, shape (p,)
-            Of the URDF as given and of the set whose errors are measured. Torque over the robot's range is that of the
-            bodies as given with the drives of the set: friction is most of a wrist's torque and in no URDF; but bodies
-            that came out far too heavy must not excuse the errors that they make.
+            Parameters of the URDF as given, and the set whose errors are measured. Torque over the robot's range uses
+            the bodies of the URDF and the drives of the set. URDFs lack friction, which is most of a wrist's torque;
+            but bodies that are far too heavy must not raise the scale of their own errors.
         """
         measured, joints = cls.of_samples(recordings), equations.joint_channels
         size = equations.model.layout.inertial_size
@@ -159,7 +160,7 @@ class TorqueScale:
 
     @classmethod
     def of_samples(cls, recordings: Sequence[Samples]) -> "TorqueScale":
-        """Scale of everything measured and usable; zero for unmeasured channels."""
+        """Scale of all measured and usable samples; zero for unmeasured channels."""
         valid = np.concatenate([samples.valid for samples in recordings])
         tau = np.where(valid, np.concatenate([samples.tau for samples in recordings]), 0.0)
         counts = np.maximum(valid.sum(axis=0), 1)
@@ -168,16 +169,16 @@ class TorqueScale:
 
     @classmethod
     def of_information(cls, information: Information) -> "TorqueScale":
-        """Scale of the data fitted; a channel without an offset among its parameters shows no mean."""
+        """Scale of the fitted data; the mean of a channel without an offset parameter counts as zero."""
         means = [_mean(channel, information) for channel in information.channels]
         square = information.rms_measured**2
         return cls(np.sqrt(square), np.sqrt(np.maximum(square - np.square(means), 0.0)))
 
     @classmethod
     def over_range(cls, equations: Equations, parameters: Array) -> "TorqueScale":
-        """Scale at random states of a robot on a fixed base, by its parameters ``(p,)``; zero for other robots.
+        """Scale at random states for parameters ``(p,)`` of a robot on a fixed base; zero for other robots.
 
-        Without variation: a recording must explain what it shows of a joint.
+        The variation is zero: only recorded data define it.
         """
         torque = variation = np.zeros(equations.count)
         if isinstance(equations, ForceEquations) and not equations.model.free:
@@ -187,7 +188,7 @@ class TorqueScale:
 
 
 def _mean(channel: Channel, information: Information) -> float:
-    """Mean of a channel's measurement, by its equations' column of ones; 0 without such a column."""
+    """Mean of a channel's measurement, from the column of ones in its equations; 0 without this column."""
     names = [information.layout.names[column] for column in channel.columns]
     offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
     if len(offsets) != 1:
@@ -216,7 +217,7 @@ class ParameterChange:
 
     Attributes
     ----------
-    deviations : difference in standard deviations of both together; NaN if neither has one
+    deviations : difference in combined standard deviations of both results; NaN if both have zero variance
     """
 
     name: str
@@ -227,17 +228,17 @@ class ParameterChange:
 
 def compare_results(
         first: ParameterSet, second: ParameterSet) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
-    """Compare two results of a robot whose links and joints are the same.
+    """Compare two results for equal links and joints.
 
     Returns
     -------
     distance : ndarray, shape (nb,)
-        Geodesic distance of every body in one result to that in the other.
+        Geodesic distance of every body between the two results.
     torque_difference : dict of str to float
         Root mean square difference of each joint's predicted torque over random states, as a share of torque; empty on
         a free base.
     changes : tuple of ParameterChange
-        All parameters that both have, the largest difference in standard deviations first.
+        All parameters common to both, the largest difference in standard deviations first.
     """
     bodies = [result.model.layout.bodies(result.parameters) for result in (first, second)]
     differences = {}
@@ -264,5 +265,5 @@ def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange
 
 
 def _at_least_thousandth(torque: Array) -> Array:
-    """Torque ``(n,)`` of joints, at least a thousandth of the largest one's."""
+    """Torque ``(n,)`` of joints, raised to at least a thousandth of the largest torque."""
     return np.maximum(torque, 1e-3 * max(float(torque.max()), 1e-300))

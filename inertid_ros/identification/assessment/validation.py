@@ -1,8 +1,8 @@
-"""Validation on held-out data: torque errors of the result and of the URDF as given, and what they show.
+"""Validation on held-out data: torque errors of the result and of the URDF as given, and findings on these errors.
 
-An error of a joint is measured on the scale of that joint's own torque: a wrist that has hardly any is not held to the
-torque of a shoulder. Rigid bodies and friction leave errors of many times the sensor's noise on every real robot, so
-that the noise alone decides nothing: it only separates small errors that are noise from others.
+The error of a joint is measured relative to its own torque: a wrist with little torque is not compared with a shoulder.
+On every real robot, a model of rigid bodies and friction has errors of many times the sensor's noise. So noise alone is
+not a criterion; it only identifies small errors as noise.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,16 +25,16 @@ from .estimate import Estimate
 from .gate import check_solution
 from .torque_confidence import TorqueScale
 
-_USELESS_ERROR = 1.0  # error over torque: no model at all does as well
+_USELESS_ERROR = 1.0  # error over torque: a prediction of zero has this error
 _UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
-# Error added to that of the URDF, as shares of the torque: within the scatter between motions, and 1 and 9 % of the
-# mean square of the torque.
+# Error added to the URDF's error, as shares of the torque: the first is within the scatter between motions, the second
+# and third are 1 and 9 % of the mean square of the torque.
 _HARDLY_WORSE_SHARE, _WORSE_SHARE, _MUCH_WORSE_SHARE = 0.03, 0.1, 0.3
-_MAX_NOISE_FACTOR = 3.0  # times the sensor's noise, beyond which an error is not noise
-_MAX_EXPECTED_FACTOR = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
-_MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
+_MAX_NOISE_FACTOR = 3.0  # times the sensor's noise; a larger error is not noise
+_MAX_EXPECTED_FACTOR = 3.0  # times the error expected from the fit; a larger error is beyond its 99 % interval
+_MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors do not matter, even if unexpected or unexplained
 _MINOR_TORQUE_SHARE = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
-_MIN_NOISE_SHARE = 1e-6  # of the torque; less is no noise of a sensor
+_MIN_NOISE_SHARE = 1e-6  # of the torque; a smaller value is not sensor noise
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class TorqueErrors:
     relative_error : ``|error| / |torque|`` over all channels and samples
     rms_torque, rms_error : (c,), per channel of the equations [N m or N of forces]; zero without measurement
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
-        The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
-        contains stiction, which no model here has; NaN without such a sample.
+        Error while all drives that act on the channel slide, and error while a drive rests or hardly moves, which
+        contains stiction (not part of the models); NaN without samples of this kind.
     r_squared : ndarray, shape (c,)
-        Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
-        without variation.
+        Explained share of the torque's variance about its mean; negative if the mean alone is better, NaN without
+        variation.
     noise : (c,), standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown
     """
 
@@ -73,11 +73,11 @@ class TorqueErrors:
 
 @dataclass(frozen=True)
 class BandErrors:
-    """Torque errors in a band of frequencies that does not depend on the recordings.
+    """Torque errors in a frequency band that does not depend on the recordings.
 
     Attributes
     ----------
-    cutoff_hz : cutoff of the low-pass on motion and torque alike [Hz]
+    cutoff_hz : cutoff of the low-pass on both motion and torque [Hz]
     """
 
     cutoff_hz: float
@@ -92,7 +92,7 @@ class Validation:
     Attributes
     ----------
     findings : findings on the result, notices included
-    blocks : number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out
+    blocks : number of blocks of the fitted data, each held out in turn; 0 if other recordings were held out
     """
 
     calibrated: TorqueErrors
@@ -121,11 +121,11 @@ class Validation:
 def torque_errors(equations: RobotModel | Equations, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
     """Errors of predicted torque over every usable sample.
 
-    Slow samples, masked for a single joint in the fit, are predicted as well, since a controller moves slowly too.
+    Slow samples, which the fit masks joint by joint, are included, since controllers also move slowly.
 
     Parameters
     ----------
-    equations : a robot stands for its equations of force
+    equations : equations, or a robot for its force equations
     """
     return errors_of_each(equations, [(parameters, samples) for samples in recordings])
 
@@ -159,14 +159,14 @@ def errors_of_each(
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
-    """Root mean square ``(c,)`` of some values ``(N, c)``; NaN without values."""
+    """Root mean square ``(c,)`` of selected values ``(N, c)``; NaN without values."""
     counts = of.sum(axis=0)
     squares = np.sum(np.where(of, values, 0.0) ** 2, axis=0)
     return np.sqrt(np.divide(squares, counts, out=np.full(len(counts), np.nan), where=counts > 0))
 
 
 def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
-    """Coefficient of determination ``(c,)`` of some values ``(N, c)``; NaN without variation."""
+    """Coefficient of determination ``(c,)`` of selected values ``(N, c)``; NaN without variation."""
     mean = np.sum(np.where(of, values, 0.0), axis=0) / np.maximum(of.sum(axis=0), 1)
     total = np.sum(np.where(of, values - mean, 0.0) ** 2, axis=0)
     left = np.sum(np.where(of, residual, 0.0) ** 2, axis=0)
@@ -174,7 +174,7 @@ def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
 
 
 class _Channel(NamedTuple):
-    """Errors of one channel as the checks see them; NaN without a URDF to compare with, or without an expectation."""
+    """Errors of one channel for the checks; NaN without a URDF for comparison, or without an expected error."""
 
     name: str
     error: float
@@ -195,8 +195,8 @@ def check_errors(
 
     Parameters
     ----------
-    prior : errors of the URDF as given; None without one to compare with
-    scale : torque of each channel: the largest in these and other recordings, and over its range
+    prior : errors of the URDF as given; None without a comparison
+    scale : largest torque of each channel in these recordings, in other recordings, and over the robot's range
     expected : tuple of ndarray, shape (c,), optional
         See :func:`expected_errors`.
     """
@@ -215,7 +215,7 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[F
     error, quantity, case = calibrated.relative_error, calibrated.quantity, calibrated.remedy_case
     if not error < _USELESS_ERROR:
         evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
-        evidence += ", worse than no model at all"
+        evidence += ", worse than a prediction of zero"
         yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=case)
     if prior is not None and not error < prior.relative_error:
         added = float(np.sqrt(error**2 - prior.relative_error**2))
@@ -227,19 +227,19 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[F
 
 
 def _unexplained(channel: _Channel) -> Iterator[Finding]:
-    """Neither the model nor noise explains the torque of a channel."""
+    """Report a channel whose torque neither the model nor noise explains."""
     error, noise, variation = channel.error, channel.noise, channel.variation
     if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * channel.torque, _MAX_NOISE_FACTOR * noise):
         return
-    noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
-    evidence = f"{channel.name}: error {error:.3g} of a {channel.errors.quantity} that varies by {variation:.3g}"
-    evidence += f" {channel.errors.unit} (RMS), and is {channel.torque:.3g} at most{noisy}"
+    noisy = f"; the error is {error / noise:.0f} times the effort noise" if noise > 0 else ""
+    evidence = f"{channel.name}: error {error:.3g}, while the {channel.errors.quantity} varies by {variation:.3g}"
+    evidence += f" {channel.errors.unit} (RMS) and is {channel.torque:.3g} at most{noisy}"
     severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
     yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
 def _worse(channel: _Channel) -> Iterator[Finding]:
-    """The error is larger than that of the URDF as given."""
+    """Report a channel whose error is larger than the error of the URDF as given."""
     error, prior = channel.error, channel.prior
     added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
     if not added > _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * channel.noise:
@@ -247,21 +247,21 @@ def _worse(channel: _Channel) -> Iterator[Finding]:
     grave = added > _MUCH_WORSE_SHARE and not channel.minor
     severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
     evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the URDF as given"
-    evidence += f", of a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
+    evidence += f", for a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
     yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
 def _unexpected(channel: _Channel) -> Iterator[Finding]:
-    """The error is much larger than the fit and its uncertainty predict."""
+    """Report a channel whose error is much larger than the fit and its uncertainty predict."""
     error, expected = channel.fitted_error, channel.expected
     if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:
-        evidence = f"{channel.name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit"
-        evidence += " makes expect"
+        evidence = f"{channel.name}: error {error:.3g} on held-out data, {error / expected:.1f} times the error"
+        evidence += " expected from the fit"
         yield Finding.with_remedy("does_not_generalise", Severity.CARE, evidence, channel.name)
 
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
-    """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
+    """Validate an estimate on recordings that were not fitted, with the estimated delay of effort removed."""
     equations, recordings = estimate.equations, [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(equations, estimate.parameters, recordings)
     prior = torque_errors(equations, estimate.prior, recordings)
@@ -272,16 +272,16 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
 
 
 def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:
-    """Error over the samples that a fit would use, and its expectation by residual and covariance, ``(c,)`` each."""
+    """Error over samples that a fit would use, and expected error from residual and covariance, ``(c,)`` each."""
     information = compress(estimate.equations, recordings)
     squares = [c.expected_square(estimate.covariance) / max(c.count, 1) for c in information.channels]
     return information.rms_error(estimate.parameters), np.sqrt(estimate.residual_deviation**2 + np.array(squares))
 
 
 def _noise(equations: Equations, recordings: Sequence[Samples], measured: Array) -> Array:
-    """Noise ``(c,)`` of the measurement below the cutoff, the largest that recordings report.
+    """Largest noise ``(c,)`` of the measurement below the cutoff over the recordings.
 
-    NaN if it is unknown, or if a driver has low-passed it out of the band in which noise is measured.
+    NaN if it is unknown, or if a driver's low-pass removes it from the band in which noise is measured.
     """
     noise = np.zeros(equations.count)
     for samples in recordings:

@@ -1,9 +1,9 @@
-"""Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
+"""Base parameters in closed form: one pass from the base to the tips of the tree, without sampled states.
 
-``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
-changes with its own joint makes its base parameters; the constant part is regrouped into its parent by the rules of
-[Gautier1990]_, and has no effect in the root body. A base that moves freely differs by its start only: it can have any
-velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
+``docs/base_parameters.md`` derives the method. A body's parameters act on the joints before it in two parts. The part
+that changes with the body's own joint makes its base parameters. The constant part is regrouped into the parent by the
+rules of [Gautier1990]_, and has no effect in the root body. Only the start differs for a freely moving base: it can
+have any velocity, so all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
 """
 
 from dataclasses import dataclass, replace
@@ -38,12 +38,12 @@ class ParentRegrouping:
     Parameters
     ----------
     at_zero : ndarray, shape (nb, 10, 10)
-        Parameters of each body seen by its parent, at q = 0; any q would do as well.
+        Parameters of each body in its parent's frame, at q = 0; any other q works as well.
 
     Attributes
     ----------
     projection : ndarray, shape (p, p)
-        Column ``k`` is a unit of parameter ``k`` in those kept.
+        Column ``k`` is a unit of parameter ``k`` in kept parameters.
     """
 
     def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
@@ -64,7 +64,7 @@ class ParentRegrouping:
         self.regrouped += list(columns[choice.dependent])
 
     def add_kept(self, column: Array, body: int, amounts: Array) -> None:
-        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less their effect in its ancestors."""
+        """Add amounts of a body's kept parameters to ``column`` ``(p,)``, minus their effect in its ancestors."""
         choice, columns = self._choices[body], self._columns[body]
         column[columns[choice.independent]] += amounts
         local = np.zeros(len(columns))
@@ -72,17 +72,17 @@ class ParentRegrouping:
         column += self._at_parent(body, local[:, None])[:, 0]
 
     def set_column(self, index: int, column: Array) -> None:
-        """Regroup the parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of those kept."""
+        """Regroup parameter ``index``, which is not of a body, into ``column`` ``(p,)`` of kept parameters."""
         self.projection[:, index] = column
         self.regrouped.append(index)
 
     def add_spin(self, body: int, spin: Array, column: Array) -> None:
-        """Add a rotor's spin, ``(10,)`` of its parameters, as ``column`` ``(p,)`` of those kept."""
+        """Add a rotor's spin, ``(10,)`` in its parameters, as ``column`` ``(p,)`` of kept parameters."""
         choice, columns = self._choices[body], self._columns[body]
         self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
 
     def _at_parent(self, body: int, local: Array) -> Array:
-        """``(p, k)``: parameters of a body, ``(10 or more, k)``, as those of the body that carries it."""
+        """Convert parameters of a body, ``(10 or more, k)``, to kept parameters ``(p, k)`` via the parent body."""
         parent = self._parents[body]
         if parent < 0:
             return np.zeros((len(self.projection), local.shape[1]))
@@ -99,8 +99,8 @@ def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
 def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
     """Write the regrouping of friction of coupled drives into ``projection`` ``(p, p)``; return the columns regrouped.
 
-    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so that two drives on the same two
-    joints repeat what these joints' own friction does. Coulomb friction repeats only if ratios are parallel.
+    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so two drives on the same two joints
+    repeat the effect of these joints' own friction. Coulomb friction repeats only if ratios are parallel.
     """
     regrouped = []
     for term, shape in (("viscous", _squares), ("coulomb", _directions)):
@@ -123,7 +123,7 @@ def _squares(ratios: Array) -> Array:
 
 
 def _directions(ratios: Array) -> Array:
-    """``(k, k)`` size of each drive's ratios in the row of the first drive that has the same direction."""
+    """``(k, k)`` size of each drive's ratios in the row of the first drive with the same direction."""
     sizes = np.linalg.norm(ratios, axis=1)
     cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
     first = np.argmax(cosines > 1 - 1e-12, axis=0)
@@ -141,7 +141,7 @@ class TreeUnits:
     length, gravity : float
         Units of length [m] and of gravity [m/s^2].
     speed : ndarray, shape (links,)
-        Unit of each joint's velocity [rad/s], of a prismatic one [m/s].
+        Unit of each joint's velocity [rad/s], or [m/s] for a prismatic joint.
     """
 
     length: float
@@ -187,7 +187,7 @@ class LinkColumns:
     Attributes
     ----------
     local : ndarray of int
-        Those of the ten parameters, reflected inertia and offset that exist.
+        Existing parameters among the ten of the body, reflected inertia and offset.
     columns : ndarray of int
         Their columns in the layout.
     order : tuple of int
@@ -284,7 +284,7 @@ def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: Tree
 
 
 def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically if that does not cover a rotor."""
+    """Base parameters of the robot itself: in closed form, or numerically if this form does not cover a rotor."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:

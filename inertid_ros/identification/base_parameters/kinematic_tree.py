@@ -1,8 +1,8 @@
 """Kinematic trees without the rounding of URDF files, and the transforms of their joints.
 
-The velocity and the parameters of the body behind a joint depend on its position through a few independent functions
-only, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint, 1, q, q^2 behind a
-prismatic one.
+The velocity and the parameters of the body behind a joint depend on the joint position only by a few independent
+functions, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint; 1, q, q^2 behind a
+prismatic joint.
 """
 
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ class KinematicTree:
     Attributes
     ----------
     parents : tuple of int
-        ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and come
-        last.
+        ``(nb,)`` index of the parent body, -1 for the world; parents come before children; rotors have no children and
+        come last.
     rotations, translations : ndarray, shape (nb, 3, 3) and (nb, 3)
         Pose of the joint frame in the parent's frame at q = 0 [m].
     axes : ndarray, shape (nb, 6)
-        Motion subspace in the joint frame, linear then angular, one of them a unit vector and the other zero. A body
-        whose axis is all zero is a base that moves freely.
+        Motion subspace in the joint frame, linear then angular: one part is a unit vector and the other part zero. A
+        body with a zero axis is a base that moves freely.
     gravity : ndarray, shape (3,)
         In the world's frame [m/s^2]; zero without gravity.
     rotor_drivers : tuple of int
@@ -84,7 +84,7 @@ class KinematicTree:
 
     @property
     def length(self) -> float:
-        """Typical distance [m] between joints; 1 where all joints meet in one point."""
+        """Typical distance [m] between joints; 1 if all joints meet in one point."""
         distances = np.linalg.norm(self.translations, axis=1)
         apart = distances[distances > 1e-9 * distances.max(initial=0.0)]
         return float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
@@ -110,8 +110,8 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
 def tidy(tree: KinematicTree) -> KinematicTree:
     """Set nearly zero angles and offsets of a tree to zero.
 
-    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only, and so
-    adds base parameters that no measurement can ever show. Angles in between stay as they are.
+    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel only up to some microradians. It thus
+    adds base parameters that cannot be measured. All other angles stay as they are.
     """
     axes = np.where(np.abs(tree.axes) < _ROUNDING_RAD, 0.0, tree.axes)
     rounding = _ROUNDING_LENGTH_SHARE * tree.length
@@ -152,7 +152,7 @@ def tidied(model: RobotModel) -> RobotModel:
 
 
 def _tidy_rotation(rotation: Array) -> Array:
-    """Set small elements to zero if that leaves a rotation."""
+    """Set small elements to zero if the result is still a rotation."""
     sparse = np.where(np.abs(rotation) < _ROUNDING_RAD, 0.0, rotation)
     if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * _ROUNDING_RAD**2:
         return rotation
@@ -168,9 +168,9 @@ class JointMotion:
     Attributes
     ----------
     velocity : ndarray, shape (nb, 3, 6, 6)
-        A velocity of the parent (linear, angular, at its origin) seen at the body's origin.
+        Velocity of the parent (linear, angular, at its origin) at the body's origin.
     parameters : ndarray, shape (nb, 5, 10, 10)
-        Parameters of the body seen in its parent's frame.
+        Parameters of the body in its parent's frame.
     """
 
     velocity: Array

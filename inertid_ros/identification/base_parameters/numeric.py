@@ -1,4 +1,4 @@
-"""Base parameters: which columns of a regressor are kept, how the others regroup, and both from a rank by SVD."""
+"""Base parameters: kept columns of a regressor, and regrouping of all other columns, from a rank by SVD."""
 
 import logging
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from inertid_ros.robot.model import RobotModel
 
 from .kinematic_tree import tidied
 
-VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
+VISIBLE_GAP = 100.0  # last kept over first dropped singular value; with a smaller ratio a rank is doubtful
 _UNIT_TOLERANCE = 1e-6  # a coefficient this close to one is printed as one
 _DROPPABLE_SHARE = 3e-5  # a direction stronger than this share of the strongest is always kept
 _NEVER_KEPT_SHARE = 1e-8  # a direction weaker than this share of the strongest is always dropped
 _SINGULAR_ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
-SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
-NEGLIGIBLE_COEFFICIENT = 1e-10  # coefficient of columns of the order of one that is rounding
-_CLEAR_PART = 0.05  # part of a null direction that must be a column's own for it to be regrouped first
-# Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
+SPAN_TOLERANCE = 1e-7  # a unit vector with a smaller part outside of a span belongs to the span
+NEGLIGIBLE_COEFFICIENT = 1e-10  # for columns of the order of one, a smaller coefficient is rounding
+_CLEAR_PART = 0.05  # part of a null direction that a column must have on its own to be regrouped first
+# Regrouped first to regrouped last: parameters that the rules for a revolute joint about z move into the parent first.
 BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
 _log = logging.getLogger(__name__)
 _NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rounding
@@ -34,7 +34,7 @@ _NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rou
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Columns of a regressor that are kept, and how the others depend on them.
+    """Kept columns of a regressor, and dependence of all other columns on them.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class ColumnChoice:
     regrouping : ndarray, shape (r, p - r)
         ``Y[:, dependent] = Y[:, independent] @ regrouping``.
     gap : float
-        Last singular value kept over the first one dropped, at least one; over the rounding error if none is dropped.
-        In closed form the smallest such ratio of all decisions on the way.
+        Last kept over first dropped singular value, at least one; over the rounding error if all are kept. In closed
+        form it is the smallest of these ratios over all decisions.
     """
 
     independent: np.ndarray
@@ -67,7 +67,7 @@ class ColumnChoice:
 
     @cached_property
     def null_space(self) -> Array:
-        """``(p, p - r)`` changes of the parameter vector that no motion shows: ``Y @ null_space = 0``."""
+        """``(p, p - r)`` changes of the parameter vector without effect in any motion: ``Y @ null_space = 0``."""
         matrix = np.zeros((self.count + len(self.dependent), len(self.dependent)))
         matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
         matrix[self.independent] = -self.regrouping
@@ -89,7 +89,7 @@ class BaseParameters(ColumnChoice):
 
     @property
     def clear(self) -> bool:
-        """Whether a visible gap separates what is kept from what is dropped."""
+        """True if a visible gap separates kept from dropped singular values."""
         return self.gap >= VISIBLE_GAP
 
     @cached_property
@@ -113,10 +113,10 @@ class BaseParameters(ColumnChoice):
 
 
 def visible_rank(singular: Array) -> tuple[int, float]:
-    """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak ones.
+    """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak values.
 
-    Without a visible gap the widest one is taken; the gap, the ratio of the last singular value kept to the first one
-    dropped, shows it. Without weak singular values the rank is full and the gap is that to the rounding error.
+    Without a visible gap the widest gap decides. The returned gap is the ratio of the last kept to the first dropped
+    singular value. Without weak singular values the rank is full, and the gap is the ratio to the rounding error.
     """
     if len(singular) == 0 or singular[0] <= 0:
         return 0, float("inf")
@@ -131,8 +131,8 @@ def visible_rank(singular: Array) -> tuple[int, float]:
 def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
     """Rows of an orthonormal null space ``(p, k)`` that determine all of it, ``(k,)`` ascending.
 
-    Columns of the regressor are offered in ``order``; each is regrouped if a clear part of a null direction is its own
-    after those before it; if that does not suffice, less and less clear ones are taken.
+    Columns of the regressor are tried in ``order``. A column is regrouped if it has a clear part of a null direction
+    on its own, without the columns before it. If that does not suffice, the threshold of a clear part is lowered.
     """
     rest = null_space.copy()
     chosen: list[int] = []
@@ -151,7 +151,7 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
 
 
 class Span(NamedTuple):
-    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and the gap between them."""
+    """Orthonormal rows ``(k, n)`` of a span, rows ``(n - k, n)`` of its complement, and the gap between both."""
 
     rows: Array
     rest: Array
@@ -159,7 +159,7 @@ class Span(NamedTuple):
 
 
 def span(rows: Array) -> Span:
-    """Span of rows of the order of one; less than :data:`SPAN_TOLERANCE` counts as zero."""
+    """Span of rows of the order of one; singular values below :data:`SPAN_TOLERANCE` count as zero."""
     if rows.size == 0:
         return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
     _, singular, directions = np.linalg.svd(r_factor(rows) if len(rows) > rows.shape[1] else rows)
@@ -184,8 +184,8 @@ def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
 def dependence_order(layout: ParameterLayout) -> np.ndarray:
     """Columns ``(p,)`` in the order in which they are regrouped.
 
-    Drives that turn with several joints come first, then rotors, then links from the tips to the base, of each the mass
-    before its reflected inertia and its moments; friction and offset come last.
+    Drives that turn with several joints come first, then rotors, then links from the tips to the base. In each link the
+    mass comes before reflected inertia and moments. Friction and offset come last.
     """
     order = list(reversed(range(layout.coupling_start, layout.size)))
     bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
@@ -201,15 +201,15 @@ def dependence_order(layout: ParameterLayout) -> np.ndarray:
 def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:
     """Base parameters of a regressor by its R factor.
 
-    The rank is where the singular values, of columns scaled to unit norm, show their first clear gap; without one a
-    warning is logged. What a child shares with its parent is regrouped into the parent, as closed-form rules do.
+    The rank is at the first clear gap of the singular values of columns scaled to unit norm; without a clear gap a
+    warning is logged. Common effects of a child and its parent are regrouped into the parent, as in closed-form rules.
 
     Parameters
     ----------
     structure : BaseParameters, optional
-        Base parameters of the robot itself, see :func:`.base_parameters_of_robot`. Given these, the result regroups in
-        the same way and only drops what the data do not show. Without them, a right angle rounded in the URDF can pass
-        for a parameter that barely shows.
+        Base parameters of the robot itself, see :func:`.base_parameters_of_robot`. With these, the result regroups in
+        the same way and drops only parameters that the data do not excite. Without these, a right angle rounded in the
+        URDF can look like a weakly excited parameter.
     """
     if structure is None:
         return _of_columns(layout, R)
@@ -248,7 +248,7 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
 
 
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
-    """Base parameters of some columns of an R factor; ``dependent`` holds those of ``columns`` regrouped."""
+    """Base parameters of some columns of an R factor; ``dependent`` holds the regrouped part of ``columns``."""
     columns = np.arange(layout.size) if columns is None else columns
     norms = np.linalg.norm(R[:, columns], axis=0)
     present = norms > 1e-12 * norms.max(initial=0.0)

@@ -1,13 +1,13 @@
 """Observability conditions of a kinematic tree, by one pass from the base to the tips.
 
-The accelerations that the joints before a body give it, and the torques that it causes there and at its own joint,
-determine which of its parameters motion can excite; ``docs/base_parameters.md`` derives it, and [Wensing2024]_
-describes observability likewise.
+The joints before a body accelerate it, and the body causes torques at these joints and at its own joint. Both determine
+which of its parameters motion can excite. ``docs/base_parameters.md`` derives the conditions; [Wensing2024]_ describes
+observability in a similar way.
 
-A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. What its own turning
-changes of it concerns it alone, provided that nothing else changes as fast. The rest is that of a body fixed to the
-link that carries it, and its spin: the inertia about its axis, which acts on its joint and on all that turn its
-bearings.
+A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. Effects that change
+with its own turning concern the rotor alone, provided that other bodies do not turn as fast. All other effects are the
+effects of a body fixed to the link that carries it, and of its spin: the inertia about its axis, which acts on its
+joint and on all joints that turn its bearings.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from inertid_ros.core.qr import r_factor
 from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree
 from .numeric import BODY_ORDER, ColumnChoice, choose_columns, span
 
-# Drive terms that a rigid body can imitate follow its ten parameters.
+# Columns of drive terms that a rigid body can imitate follow the columns of its ten parameters.
 ROTOR_COLUMN, OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1
 LINK_COLUMNS = BODY_PARAMETERS + 2
 GRAVITY_LABEL = 0  # the first of the labels
@@ -33,17 +33,18 @@ GRAVITY_LABEL = 0  # the first of the labels
 
 @dataclass(frozen=True)
 class Accelerations:
-    """Accelerations that a body can have by the joints before it, and gravity as an upward one.
+    """Accelerations that a body can have by the joints before it, and gravity as an upward acceleration.
 
-    Most count by their span alone. Some have a label, because the joint that makes them, or a rotor that it turns, acts
-    on later joints in other ways as well; of these only the part that no joint in between changes keeps the label.
+    Most accelerations count by their span alone. Some have a label, because the joint that makes them, or a rotor that
+    it turns, also acts on later joints in other ways. Only the part that is constant in all joints in between keeps the
+    label.
 
     Attributes
     ----------
     unlabelled : ndarray, shape (k, 6)
-        Orthonormal span of those without a label, linear then angular.
+        Orthonormal span of accelerations without a label, linear then angular.
     labelled : ndarray, shape (m, 6)
-        Part of each labelled acceleration that no joint in between changes.
+        Part of each labelled acceleration that is constant in all joints in between.
     """
 
     unlabelled: Array
@@ -52,7 +53,7 @@ class Accelerations:
 
     @property
     def all(self) -> Array:
-        """``(k + m, 6)``, those without a label first."""
+        """``(k + m, 6)`` accelerations, those without a label first."""
         return np.vstack([self.unlabelled, self.labelled])
 
 
@@ -67,7 +68,7 @@ class SharedInertiaTerms:
     coefficients : dict of (int, int) to ndarray, shape (s,)
         Torque by the label of the acceleration that causes it and by the body at whose joint it acts.
     without_links : list of ndarray, shape (s,)
-        Torque that depends on shared inertias and on no link.
+        Torque that depends on shared inertias only, not on links.
     """
 
     own_joint: Array
@@ -97,7 +98,7 @@ class LinkAccelerations:
     Attributes
     ----------
     inherited, total : Accelerations
-        By the joints before its own, and with its own joint.
+        Accelerations by the joints before its own joint, and including its own joint.
     """
 
     inherited: Accelerations
@@ -113,7 +114,7 @@ def link_accelerations(
     accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
     for body in tree.links:
         if tree.free[body]:
-            # Accelerations in every direction: gravity adds none.
+            # Accelerations in every direction: gravity does not add a direction.
             total = Accelerations(np.eye(6), (GRAVITY_LABEL,), np.zeros((1, 6)))
             inherited, gap = total, float("inf")
         else:
@@ -134,7 +135,7 @@ def link_accelerations(
 
 
 def _through_joint(before: Accelerations, velocity: Array) -> tuple[Accelerations, float]:
-    """Accelerations of a parent as its child has them, by the coefficients ``(3, 6, 6)`` of the transform."""
+    """Transform accelerations of a parent to its child, by the coefficients ``(3, 6, 6)`` of the transform."""
     moving = before.labelled[before.labelled.any(axis=1)]
     changed = transformed(velocity[1:], moving)
     spanned = span(np.vstack([transformed(velocity, before.unlabelled), changed]))
@@ -143,7 +144,7 @@ def _through_joint(before: Accelerations, velocity: Array) -> tuple[Acceleration
 
 @dataclass(frozen=True)
 class ObservabilityConditions:
-    """Functionals of a body, with all bodies behind it, that must vanish for a change of parameters to cause no torque.
+    """Functionals of a body with all bodies behind it: if all of them vanish, a change of parameters causes no torque.
 
     Attributes
     ----------
@@ -194,7 +195,7 @@ def link_conditions(
         shared = np.zeros((len(rows), terms.count))
         rows[:count, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
         rows[count:, :BODY_PARAMETERS] = passed
-        # A rotor resists together with the body, and an offset pulls like gravity.
+        # The inertia of a rotor adds to the inertia of the body, and an offset acts like gravity.
         rows[count - 1, ROTOR_COLUMN] = 1.0
         rows[first : count - 1, OFFSET_COLUMN] = np.equal(inherited.labels, GRAVITY_LABEL)
         if terms.count:
@@ -218,11 +219,11 @@ class TreeConditions(NamedTuple):
     Attributes
     ----------
     rotors : list of ndarray, shape (k, 10)
-        Conditions on every rotor's parameters by what its turning changes.
+        Conditions on every rotor's parameters from the effects of its turning.
     spins : ndarray, shape (r, 10)
         Shared inertia of each rotor from its parameters.
     shared : ndarray, shape (k, s)
-        Torques that depend on shared inertias and on no link.
+        Torques that depend on shared inertias only, not on links.
     """
 
     links: list[ObservabilityConditions]
@@ -269,7 +270,7 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
 
 
 def _own_label(accelerations: LinkAccelerations) -> int:
-    """Label of a body's own joint: the first one after those that it inherited."""
+    """Label of a body's own joint: the first label after the inherited labels."""
     return accelerations.total.labels[len(accelerations.inherited.labels)]
 
 
@@ -281,7 +282,7 @@ def _add_spin(
     accelerations: dict[int, LinkAccelerations],
     terms: SharedInertiaTerms,
 ) -> None:
-    """Add the spin of a rotor, times its squared ratio: one at its joint, and more if that moves the bearings."""
+    """Add the spin of a rotor, times its squared ratio: one at its joint, plus coupling with moving bearings."""
     mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
     axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
     terms.own_joint[joint, 0, column] += 1.0
@@ -304,8 +305,8 @@ def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
     mount, joint = tree.parents[rotor], tree.driver(rotor)
     if mount != joint and joint in tree.path(mount):
         raise IdentificationError(
-            f"rotor {rotor - len(tree.links)}: is carried by a link beyond the one that it turns, which the closed form"
-            " of base parameters does not cover; use structural_base_parameters"
+            f"rotor {rotor - len(tree.links)}: is carried by a link beyond the link that it turns; the closed form of"
+            " base parameters does not cover this; use structural_base_parameters"
         )
     if mount == joint:
         return joint
@@ -316,7 +317,7 @@ def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
 
 
 def _check_ratios(tree: KinematicTree) -> None:
-    """Refuse rotors that turn as fast as other bodies do with the same joint, up to the products that occur."""
+    """Reject rotors that turn as fast as other bodies with the same joint, including the products that occur."""
     for joint in {tree.driver(rotor) for rotor in tree.rotors}:
         speeds = [0.0, 1.0, 2.0] if tree.axes[joint, 3:].any() else [0.0]
         for rotor in tree.rotors:
@@ -325,29 +326,29 @@ def _check_ratios(tree: KinematicTree) -> None:
                 speeds += [abs(k * tree.ratio(rotor) + other) for k in (1, 2) for other in mixed]
         if np.min(np.diff(np.sort(speeds)), initial=1.0) < 1e-3:
             raise IdentificationError(
-                f"rotors of joint {joint}: one turns as fast as another body with this joint, which the closed form of"
-                " base parameters does not cover; use structural_base_parameters, or count it to that body"
+                f"rotors of joint {joint}: a rotor turns as fast as another body with this joint; the closed form of"
+                " base parameters does not cover this; use structural_base_parameters, or add the rotor to that body"
             )
 
 
 def regroup_shared(
     shared: Array, links: Sequence[ObservabilityConditions], choices: Sequence[ColumnChoice]
 ) -> tuple[ColumnChoice, tuple[Array, ...]]:
-    """Regroup shared inertias that act on joints as the links behind them do into these.
+    """Regroup shared inertias into links that act on joints in the same way.
 
-    The conditions on shared inertias alone, after elimination of the links, decide which are kept.
+    The conditions on shared inertias alone, after elimination of the links, decide which inertias are kept.
 
     Parameters
     ----------
     shared : ndarray, shape (k, s)
-        Torques that depend on shared inertias and on no link.
+        Torques that depend on shared inertias only, not on links.
 
     Returns
     -------
     choice : ColumnChoice
-        Shared inertias kept, and how the others regroup among each other.
+        Kept shared inertias, and regrouping of the dropped shared inertias into them.
     mixing : tuple of ndarray, shape (kept, regrouped)
-        How they regroup into the columns kept of every link.
+        Regrouping of the dropped shared inertias into the kept columns of every link.
     """
     conditions, shares = [shared], []
     if shared.shape[1] == 0:
@@ -371,7 +372,7 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> tuple[ColumnChoice, A
     Parameters
     ----------
     rows : ndarray, shape (k, 10)
-        Conditions by what its turning changes.
+        Conditions from the effects of its turning.
     spin : ndarray, shape (10,)
         Its shared inertia from its parameters.
 
@@ -380,7 +381,7 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> tuple[ColumnChoice, A
     choice : ColumnChoice
         Choice among its ten parameters.
     by_spin : ndarray, shape (kept,)
-        A unit of its spin in the columns kept; zero if the spin is regrouped.
+        A unit of its spin in the kept columns; zero if the spin is regrouped.
     """
     if not kept:
         choice = choose_columns(rows, BODY_ORDER)

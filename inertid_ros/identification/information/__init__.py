@@ -1,1 +1,1 @@
-"""Square-root information: what data determines of the parameters, and the checks of data, delay and residuals."""
+"""Square-root information of data about the parameters, and the checks of data, delay and residuals."""

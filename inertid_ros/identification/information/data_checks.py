@@ -1,4 +1,4 @@
-"""Quality of data: whether it suffices for a fit, the error of the preparation alone, and gross outliers."""
+"""Quality of data: sufficiency for a fit, the error of the preparation alone, and gross outliers."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -16,23 +16,23 @@ from inertid_ros.regressors.equations import Equations
 from .information import Channel, Information, compress
 from .residuals import MAD_TO_DEVIATION
 
-_MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less from the wheels sets no scale
-_EXCITED_SHARE = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
+_MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less wheel momentum does not set a scale
+_EXCITED_SHARE = 1e-9  # of the largest singular value; smaller values are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
-_MIN_EVEN_SAMPLES, _MAX_EVEN_SAMPLES = 16, 4096  # samples of a piece that is looked at
+_MIN_EVEN_SAMPLES, _MAX_EVEN_SAMPLES = 16, 4096  # samples of an evaluated piece
 _PIECE_GAP_PERIODS = 1.5  # sample periods
 _SETTLING_CUTOFF_PERIODS = 5.0  # periods of the cutoff
-_SURE_NOISE_SHARE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
-_DERIVED_TOLERANCE = 0.01  # of the acceleration: beyond it from the derivative of velocity it was measured
-_MEDIAN_SAMPLES = 20_000  # samples know a median absolute deviation to a per cent
+_SURE_NOISE_SHARE = 0.5  # certain share of a noise level: spectra scatter, and noise may not be white
+_DERIVED_TOLERANCE = 0.01  # of the acceleration: if it differs more from the derivative of velocity, it was measured
+_MEDIAN_SAMPLES = 20_000  # give a median absolute deviation within one per cent
 MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 def checked_data(
     equations: Equations, data: Sequence[Samples] | Information, task: str
 ) -> tuple[tuple[Samples, ...], Information]:
-    """Recordings, none if only information is given, and their checked information."""
+    """Recordings, empty if only information is given, and their checked information."""
     if isinstance(data, Information):
         _check_usable(equations, data, "information", np.zeros(len(data.channels), dtype=bool))
         return (), data
@@ -47,15 +47,15 @@ def checked_data(
 
 def _check_usable(
         equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]) -> None:
-    """Check that every channel has more samples than parameters, and that something was measured.
+    """Check that every channel has more samples than parameters, and that effort is not zero throughout.
 
-    An optional channel without samples is skipped as long as there are others; so is one of ``unmeasured`` ``(c,)``,
-    which no recording measures.
+    If other channels have samples, channels without samples are skipped if they are optional or ``unmeasured``
+    ``(c,)`` in all recordings.
 
     Raises
     ------
     IdentificationError
-        A channel has no usable sample or no more than its parameters fit exactly, or all effort is zero.
+        A channel has no usable sample, or so few samples that its parameters fit them exactly; or all effort is zero.
     """
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
     counts, passed_over = _counts_of_equal_columns(information), unmeasured | equations.optional
@@ -66,20 +66,20 @@ def _check_usable(
             if optional and len(empty) < len(information.names):
                 continue
             raise IdentificationError(
-                f"{names}: no usable sample of {what}; did it move? record more motion, or hold it with"
+                f"{names}: no usable sample of {what}; check that it moves: record more motion, or hold it with"
                 " robot.locked_joints (--lock JOINT=POSITION)")
         if count <= _unknowns(channel):
             raise IdentificationError(
                 f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"
-                " record for some seconds at least")
+                " record at least some seconds")
     if empty:
-        _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
+        _log.info("%s: no measurement of %s; the other channels are fitted", names, ", ".join(empty))
     if information.noise is not None:
         level = information.rms_error(equations.model.prior).max()
         if information.rms_measured.max() <= _MIN_MOMENTUM_SHARE * level:
             raise IdentificationError(
-                f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
-                " are determined up to one common factor; spin the wheels")
+                f"{names}: the reaction wheels hardly turn, so momentum has no scale and all parameters are determined"
+                " up to one common factor; spin the wheels")
     if not information.rms_measured.any():
         raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
 
@@ -101,7 +101,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
 
 
 def _counts_of_equal_columns(information: Information) -> list[int]:
-    """Number of equations of each channel's parameters, those of channels with equal columns included."""
+    """Number of equations of each channel's parameters, including channels with equal columns."""
     keys = [channel.columns.tobytes() for channel in information.channels]
     return [
         sum(other.count for columns, other in zip(keys, information.channels, strict=True) if columns == key)
@@ -117,17 +117,17 @@ def _unknowns(channel: Channel) -> int:
 
 
 def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
-    """Standard deviation ``(c,)`` of each channel's error by the preparation alone, under a perfect model [N m or N].
+    """Standard deviation ``(c,)`` of each channel's error from the preparation alone, under a perfect model [N m or N].
 
-    A smaller residual, as without noise, means that parameters have taken up the rest: it is the least deviation by
-    which a channel is weighted. The parts, for the bodies of the prior:
+    It is the least deviation for the weight of a channel: a smaller residual, as without noise, means that parameters
+    absorb the error of the preparation. The parts, for the bodies of the prior:
 
-    - half the noise and rounding of the effort sensor below the cutoff (``Samples.effort_noise``): what is sure of it;
+    - half the noise and rounding of the effort sensor below the cutoff (``Samples.effort_noise``), the certain part;
     - the torque of the acceleration that half the noise and rounding of the encoders leaves below the cutoff;
     - the torque of the difference between the acceleration and the derivative of the velocity;
-    - what the filter does to products: torque of the filtered motion is not the filtered torque of the motion.
+    - the effect of the filter on products: torque of the filtered motion differs from filtered torque of the motion.
 
-    Zero for equations other than of forces, and for unfiltered samples.
+    It is zero for equations other than force, and for unfiltered samples.
     """
     variance, counts = np.zeros(equations.count), np.zeros(equations.count)
     for samples in recordings:
@@ -152,7 +152,7 @@ def _even_pieces(samples: Samples) -> Iterator[Samples]:
 
 
 def _variance(equations: Equations, samples: Samples) -> Array:
-    """``(c,)`` of one piece."""
+    """Error variance ``(c,)`` of one piece."""
     model, samples = equations.model, replace(samples, undecimated=None)
     bodies = np.zeros(model.layout.size)
     bodies[: model.layout.inertial_size] = model.consistent_prior.ravel()
@@ -184,12 +184,12 @@ def _variance(equations: Equations, samples: Samples) -> Array:
 
 @dataclass(frozen=True)
 class OutlierLimits:
-    """Limits beyond which residuals are gross outliers, such as of a dropped bit or a collision.
+    """Limits beyond which residuals are gross outliers, such as after a dropped bit or a collision.
 
     Attributes
     ----------
     middle, distance : ndarray, shape (c,)
-        Median of each channel's residual, and distance from it at which an outlier begins; infinite if all stay.
+        Median of each channel's residual, and distance from the median to an outlier; infinite if all samples stay.
     """
 
     middle: Array
@@ -236,8 +236,8 @@ def without_outliers(
     """Mask outliers of recordings, and count them per channel.
 
     A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute deviation)
-    of its channel. If that is more than a fiftieth of the channel's samples, all stay: so many are a deficiency of the
-    model, which leaving them out would hide.
+    of its channel. If more than a fiftieth of the channel's samples are outliers, all stay: so many are a deficiency of
+    the model, and leaving them out would hide it.
 
     Parameters
     ----------

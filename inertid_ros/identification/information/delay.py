@@ -1,4 +1,4 @@
-"""Delay between torque and motion, which drivers report of different instants."""
+"""Delay between torque and motion, which drivers report for different instants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,23 +15,23 @@ from inertid_ros.robot.model import RobotModel
 
 from .residuals import effective_fraction
 
-MAX_DELAY_S = 0.05  # s; no driver is later, and a larger shift is another motion
-_SHIFT_STEP_S = 2.5e-3  # values between are interpolated, as filtered torque changes little in that time
+MAX_DELAY_S = 0.05  # s; drivers have shorter delays, and a larger shift compares different motion
+_SHIFT_STEP_S = 2.5e-3  # values in between are interpolated, since filtered torque changes little in this time
 SHIFTS_S = np.arange(-MAX_DELAY_S, MAX_DELAY_S + 0.5 * _SHIFT_STEP_S, _SHIFT_STEP_S)
 _DELAY_WEIGHT_ITERATIONS = 3
-_MIN_ENERGY_SHARE = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel
-_MIN_TORQUE_VARIANCE = 1e-200  # a variance whose inverse is still a number
+_MIN_ENERGY_SHARE = 1e-15  # of the energy: a smaller squared residual is rounding of sums that cancel
+_MIN_TORQUE_VARIANCE = 1e-200  # least variance with a finite inverse
 _RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix with columns of length one
-_DELAY_BLOCKS = 4  # of each recording; each is predicted by a fit to all others
+_DELAY_BLOCKS = 4  # of each recording; a fit to all other blocks predicts each block
 _MIN_DELAY_DEVIATIONS = 3.0  # standard deviations from zero
-_MIN_DELAY_GAIN = 0.01  # share of the squared error of held-out blocks; less, worse or better, says little of the delay
+_MIN_DELAY_GAIN = 0.01  # share of the squared error of held-out blocks; a smaller change is not significant
 _CURVATURE_STEP_S = 5e-4  # s; step of the second difference
 _TINY_MISFIT = 1e-300
 
 
 @dataclass(frozen=True)
 class ShiftedTorque:
-    """Normal equations of every channel, with the torque of ``SHIFTS_S`` (k,) later.
+    """Normal equations of every channel, with torque taken ``SHIFTS_S`` (k,) [s] later.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class ShiftedTorque:
 
     @classmethod
     def from_samples(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
-        """Normal equations of some rows of a recording, whose torque before and after them is known.
+        """Normal equations of some rows of a recording, which gives the torque before and after these rows, too.
 
-        Products of filtered signals do not need all samples: each of those used counts for its stride.
+        Products of filtered signals do not need all samples: each used sample counts for its stride.
         """
         torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
         stride = samples.stride_of_products
@@ -95,7 +95,7 @@ class ShiftedTorque:
         return moments, scipy.interpolate.CubicSpline(SHIFTS_S, self.energy.T)
 
     def mean_squares(self, shift: float, parameters: Array) -> Array:
-        """Mean squared residual ``(c,)`` of parameters with the torque of ``shift`` [s] later."""
+        """Mean squared residual ``(c,)`` of parameters with torque taken ``shift`` [s] later."""
         moments, energy = self._interpolated
         out = np.asarray(energy(shift))
         for channel, columns in enumerate(self.columns):
@@ -104,7 +104,7 @@ class ShiftedTorque:
         return np.maximum(out, _MIN_ENERGY_SHARE * energy(shift)) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
-        """Weighted least-squares parameters with the torque of ``shift`` [s] later."""
+        """Weighted least-squares parameters with torque taken ``shift`` [s] later."""
         moments, energy = self._interpolated
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
@@ -127,7 +127,7 @@ class ShiftedTorque:
 
     @cached_property
     def _reduced(self) -> Array:
-        """``(c, r, r)`` Gram matrices of the channels in these directions."""
+        """``(c, r, r)`` Gram matrices of the channels in the excited directions."""
         directions = [self._excited[columns] for columns in self.columns]
         return np.array([span.T @ gram @ span for span, gram in zip(directions, self.gram, strict=True)])
 
@@ -140,7 +140,7 @@ class ShiftedTorque:
         gram, right = np.tensordot(weights, self._reduced, 1), self._excited.T @ moment
         length = np.sqrt(gram.diagonal())
         _, solution, singular = scipy.linalg.lapack.dposv(gram / length / length[:, None], right / length)
-        if singular:  # to rounding, by weights of many orders
+        if singular:  # to rounding, if weights differ by many orders of magnitude
             solution = np.linalg.lstsq(gram / length / length[:, None], right / length, rcond=_RANK_TOLERANCE)[0]
         return np.asarray(self._excited @ (solution / length))
 
@@ -154,7 +154,7 @@ class Delay:
     seconds : positive if the torque of an instant is reported later than its motion
     deviation : float
         Standard deviation, from the curvature of the residual and its independent samples; infinite if the best shift
-        is the largest that was tried.
+        is the largest candidate.
     gain : share by which the shift lowers the squared error of held-out blocks
     """
 
@@ -164,7 +164,7 @@ class Delay:
 
     @property
     def at_border(self) -> bool:
-        """Whether there is no optimum among plausible delays."""
+        """True if plausible delays contain no optimum."""
         return bool(np.isinf(self.deviation))
 
     @property
@@ -173,30 +173,30 @@ class Delay:
 
     @property
     def significant(self) -> bool:
-        """Whether the delay is clearly not zero, and held-out blocks are not predicted worse with it removed."""
+        """True if the delay is clearly not zero and its removal does not worsen the prediction of held-out blocks."""
         return self.gain > -_MIN_DELAY_GAIN and abs(self.seconds) > _MIN_DELAY_DEVIATIONS * self.deviation
 
     @property
     def removed(self) -> float:
-        """Shift that is taken out of recordings [s]; zero if it is not significant."""
+        """Shift that is removed from recordings [s]; zero if it is not significant."""
         return self.seconds if self.significant else 0.0
 
 
 def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
-    """Whether one delay holds for all channels, and torque was low-passed, so that it can be interpolated.
+    """Check whether one delay holds for all channels, and torque was low-passed, so that it can be interpolated.
 
-    On a free base torque also holds wrenches, which come from other devices.
+    On a free base torque also contains wrenches, which come from other devices.
     """
     force_alone = equations.equation_type == "force" and not equations.model.free
     return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
 
 
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
-    """Estimate the shift of torque against motion at which least squares explains most.
+    """Estimate the shift of torque against motion that gives the best least-squares fit.
 
     A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: the best
-    parameters are solved for at every shift. Motion of a single frequency cannot separate it from friction, and its
-    deviation comes out large.
+    parameters are solved for at every shift. Motion of a single frequency cannot separate the delay from friction; its
+    deviation is then large.
     """
     equations = equations_of(source)
     blocks = [
@@ -220,7 +220,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
         residuals = [samples.tau - equations.predict(parameters, samples) for samples in shifted]
         fraction = effective_fraction(residuals, [samples.mask for samples in shifted])
         deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY_MISFIT))
-    # Error of every block under a fit to all others, in variances of the channels without a shift.
+    # Error of every block under a fit to all other blocks, in variances of the channels without a shift.
     scale, errors = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY_MISFIT), np.zeros(2)
     for index, block in enumerate(blocks):
         others = ShiftedTorque.sum([*blocks[:index], *blocks[index + 1 :]])

@@ -1,6 +1,6 @@
-"""Square-root information: all that data determines of the parameters, in R factors of fixed size.
+"""Square-root information: the full information of data about the parameters, in R factors of fixed size.
 
-Each measured channel, such as a joint's torque, is compressed by QR on its own, so that channels can be weighted again
+Each measured channel, such as a joint's torque, is compressed by QR separately, so that channels can be weighted again
 without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
@@ -23,21 +23,21 @@ from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-ROUNDING_SHARE = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
+ROUNDING_SHARE = 1e-9  # of a channel's measurement: a smaller residual is rounding of its equations
 _WORKSPACE_NUMBERS = 2**23  # in the array that holds one batch of all channels: 64 MB, unless the robot is huge
 _MIN_BATCH_SAMPLES = 128
-_MAX_GRAM = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
+_MAX_GRAM = 1e6  # largest diagonal of the Gram matrix: R loses at most this times the machine's precision
 _QR_ROUNDING = 4 * np.finfo(float).eps
-_ZERO_DIAGONAL = 1e-100  # stands for the diagonal of a column of zeros; its square is still a number
+_ZERO_DIAGONAL = 1e-100  # stands for the diagonal of a column of zeros; its square does not underflow
 
 
 @dataclass(frozen=True)
 class EarlierEquations:
-    """Whitened equations ``R x = z`` of earlier recordings, which a later fit takes over in place of their samples.
+    """Whitened equations ``R x = z`` of earlier recordings, which a later fit uses in place of their samples.
 
     Errors are independent and of unit variance. Information is additive: an earlier posterior is the divergence from
     the first prior plus the weighted equations of its recordings. With these equations as further rows, and the same
-    first prior, a later fit is the joint fit of both.
+    first prior, a later fit is the joint fit of both data sets.
 
     Attributes
     ----------
@@ -56,9 +56,7 @@ class EarlierEquations:
         return np.column_stack([self.R, self.z])
 
     def without(self, columns: np.ndarray) -> "EarlierEquations":
-        """Marginalise out the parameters of ``columns`` under a flat prior, so that nothing about the others is
-        overstated.
-        """
+        """Marginalise out ``columns`` under a flat prior, which does not overstate information about the rest."""
         size = self.R.shape[1]
         rest = np.setdiff1d(np.arange(size), columns)
         ordered = r_factor(self.rows[:, np.concatenate([columns, rest, [size]])])[len(columns) : -1, len(columns) :]
@@ -67,7 +65,7 @@ class EarlierEquations:
         return EarlierEquations(R, ordered[:, -1])
 
     def in_columns(self, columns: np.ndarray, size: int) -> "EarlierEquations":
-        """Convert to another layout of ``size`` columns, where parameter ``i`` is in column ``columns[i]``.
+        """Convert to another layout of ``size`` columns, with parameter ``i`` in column ``columns[i]``.
 
         Parameters with a negative column must not appear in the equations, see :meth:`without`.
         """
@@ -109,7 +107,7 @@ class Information:
     robot : fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`
     noise : ndarray or None, shape (c,)
         Variances of the channels' errors up to a common factor, which residuals determine, see :meth:`deviation`.
-    earlier : weighted equations of an earlier result; they count in :meth:`whitened` alone
+    earlier : weighted equations of an earlier result; only :meth:`whitened` uses them
     """
 
     layout: ParameterLayout
@@ -150,9 +148,9 @@ class Information:
     def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
         """Standard deviation ``(c,)`` of the error per channel.
 
-        If the noise is in the regressor and not in what is measured, residuals must not determine it channel by
-        channel: parameters that tend to zero would take the residuals of homogeneous equations with them, whose weights
-        then tend to infinity. The ratio between channels follows from the noise of the sensors instead.
+        If the noise is in the regressor and not in the measurement, residuals must not determine it channel by channel:
+        as parameters tend to zero, residuals of homogeneous equations would tend to zero, and their weights to
+        infinity. The ratio between channels follows from the noise of the sensors instead.
 
         Parameters
         ----------
@@ -171,7 +169,7 @@ class Information:
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
 
     def whitened(self, weights: Array) -> tuple[Array, Array]:
-        """Equations of all channels, those of channel ``j`` scaled by ``weights[j]``, and the earlier ones unscaled.
+        """Equations of all channels, scaled by ``weights[j]`` for channel ``j``, and unscaled earlier equations.
 
         Returns
         -------
@@ -191,7 +189,7 @@ class Information:
 
 
 def merged(parts: Iterable[Information]) -> Information:
-    """Information of all parts together; there is at least one."""
+    """Merge the information of one or more parts."""
     return functools.reduce(operator.add, parts)
 
 
@@ -202,7 +200,7 @@ def fingerprint(equations: Equations) -> str:
     for rotor in model.rotor_tree[len(model.link_names) :]:
         numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
     rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
-    # as files of earlier versions have it
+    # as in files of earlier versions
     equation_type = "" if equations.fingerprint == "force" else equations.fingerprint
     return hashlib.sha256(model.hash.encode() + rounded.tobytes() + equation_type.encode()).hexdigest()
 
@@ -210,7 +208,7 @@ def fingerprint(equations: Equations) -> str:
 def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -> Information:
     """Compress recordings in memory that does not grow with their length.
 
-    The recordings may be pieces of one that an iterator yields: a long one need not be in memory as a whole.
+    An iterator may yield pieces of a long recording, which then need not be in memory as a whole.
     """
     equations = equations_of(equations)
     compressor = Compressor(equations)
@@ -227,7 +225,7 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
 
 
 def information_so_far(equations: Equations, compressor: "Compressor", noise: Array | None = None) -> Information:
-    """Information of all samples that a compressor has taken so far; it may take more."""
+    """Information of all samples that a compressor has processed so far; more samples may follow."""
     compressed = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, r_factor(R), round(count)) for columns, R, count in compressed)
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)
@@ -237,7 +235,7 @@ class Compressor:
     """Incremental QR of the equations of every channel.
 
     The regressor is written in the order that LAPACK reads, and appended batch by batch. The writer may leave out
-    columns that are exact combinations of others; :meth:`r_factors` restores them.
+    columns that are exact combinations of other columns; :meth:`r_factors` restores them.
 
     Attributes
     ----------
@@ -296,22 +294,22 @@ class Compressor:
 class IncrementalQR:
     """R factor of a growing number of rows: ``R^T R`` is the sum of all ``A^T A``.
 
-    Householder reflections go through a batch panel by panel, at a third to a half of the speed of matrix products.
-    They reduce the first batch. Its R preconditions all that follow: columns of ``W = A R^-1`` are nearly orthonormal,
-    the Gram matrix ``W^T W`` may be summed without the loss of digits that ``A^T A`` would bring, and both steps are
-    products of whole matrices. A batch that excites new directions shows in a large Gram matrix; then reflections
-    append it, and the R of all data preconditions from there on.
+    Householder reflections process a batch panel by panel, at a third to a half of the speed of matrix products. They
+    reduce the first batch. Its R preconditions all later batches: columns of ``W = A R^-1`` are nearly orthonormal. So
+    the Gram matrix ``W^T W`` can be summed without the loss of digits of ``A^T A``, and both steps are products of
+    whole matrices. A batch that excites new directions has a large Gram matrix. Reflections append this batch, and the
+    R of all data preconditions the batches after it.
 
     Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
     """
 
     def __init__(self, size: int) -> None:
         self._base = np.zeros((size, size), order="F")
-        self._gram: Array | None = None  # of W, with the identity for the base; its upper triangle
+        self._gram: Array | None = None  # upper triangle of W's Gram matrix plus the identity
         self._new = np.zeros((size, size), order="F")
 
     def append(self, columns: Array) -> bool:
-        """Append rows; return False, and append none, if that would lose digits: reflections can append them."""
+        """Append rows; if that would lose digits, return False without appending: reflections can append them."""
         if self._gram is None:
             self.append_by_reflections(columns)
             return True
@@ -327,7 +325,7 @@ class IncrementalQR:
         base = append_rows(self.r_factor(), columns)
         lengths = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()
-        # A column without data of its own gets what rounding would leave, so that the base can be inverted.
+        # A column without independent data gets a diagonal of rounding size, so that the base can be inverted.
         least = np.maximum(_QR_ROUNDING * lengths, _ZERO_DIAGONAL)
         np.fill_diagonal(base, np.where(np.abs(diagonal) < least, least, diagonal))
         self._base, self._gram = base, np.eye(len(lengths), order="F")
@@ -335,7 +333,7 @@ class IncrementalQR:
     def r_factor(self) -> Array:
         if self._gram is None:
             return self._base.copy(order="F")
-        root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # not below the identity: it cannot fail
+        root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # at least the identity: it cannot fail
         whole = np.asarray(blas.dtrmm(1.0, root, self._base))
         whole[np.abs(whole) <= _MAX_GRAM * _ZERO_DIAGONAL] = 0.0
         return whole
@@ -361,13 +359,13 @@ def earlier_information(
 ) -> EarlierInformation:
     """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
 
-    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
-    per channel; ``seconds`` is the length of the recordings. Information of another robot is refused.
+    ``deviation`` is the residual's standard deviation [N m or N] and ``effective_counts`` the number of independent
+    samples, both ``(c,)``; ``seconds`` is the length of the recordings. Information of another robot raises an error.
     """
     if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
         raise ExcitationError(
-            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
-            " with the robot's options as they are now")
+            "earlier information: is of another robot, of other drive terms, or not of joint torques; run the"
+            " identification again with the present options of the robot")
     deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
     shares = counts / np.maximum(information.counts, 1)
     root, _ = information.whitened(np.sqrt(shares) / deviation)
@@ -375,5 +373,5 @@ def earlier_information(
     weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ExcitationError(
-            f"earlier information: weights of the {len(weights)} joints must be positive; identify again")
+            f"earlier information: weights of the {len(weights)} joints must be positive; run the identification again")
     return EarlierInformation(root, weights)

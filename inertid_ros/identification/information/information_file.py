@@ -1,4 +1,4 @@
-"""Files of information, which machines exchange and later recordings add to."""
+"""Files of information, for exchange between machines and for adding later recordings."""
 
 import dataclasses
 import io
@@ -24,7 +24,7 @@ def information_bytes(information: Information) -> bytes:
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
     channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
-    + 1) if the result continued an earlier one. Its size depends on the robot, not on the recordings.
+    + 1) if the result continued an earlier result. Its size depends on the robot, not on the recordings.
     """
     content: dict[str, Any] = {
         "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),
@@ -41,7 +41,7 @@ def information_bytes(information: Information) -> bytes:
 
 
 def read_information(path: str | Path) -> Information:
-    """Information of a file with the content of :func:`information_bytes`, to the last bit."""
+    """Read information, exact to the last bit, from a file with the content of :func:`information_bytes`."""
     return _read(Path(path), Path(path))
 
 
@@ -64,7 +64,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
 
 
 def information_from_bytes(content: bytes, name: str) -> Information:
-    """Information of the content of a file, as :func:`information_bytes` gives it."""
+    """Read information from the content of a file, as returned by :func:`information_bytes`."""
     return _read(io.BytesIO(content), Path(name))
 
 
@@ -75,7 +75,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
         for index, count in enumerate(content["counts"]))
     names = tuple(map(str, content.get("names", layout.joints)))
     if len(channels) != len(names):
-        raise IdentificationError(f"{path}: {len(channels)} channels of {len(names)} names; write it again")
+        raise IdentificationError(f"{path}: {len(channels)} channels but {len(names)} names; write it again")
     for name, channel in zip(names, channels, strict=True):
         width = len(channel.columns) + 1
         inside = channel.columns.size and channel.columns.min() >= 0 and channel.columns.max() < layout.size

@@ -1,13 +1,13 @@
 """Residuals of recordings: correlation, and scores of blocks.
 
-What a model leaves out, such as friction that depends on position or temperature, or elasticity, leaves residuals that
-go along with the regressor for whole stretches of the motion; covariance by noise alone is then too small. The score
-``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, shows it: scores vary more between blocks than
-independent noise lets them, by the factor by which the parameters' variances are larger (over-dispersion,
-[McCullagh1989]_ sec. 4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
+Effects outside the model, such as elasticity or friction that depends on position or temperature, leave residuals that
+correlate with the regressor over long stretches of the motion. A covariance from noise alone is then too small. The
+score ``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, measures this: scores vary more between
+blocks than under independent noise, by the factor of the parameters' variances (over-dispersion, [McCullagh1989]_ sec.
+4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
 
-Blocks are pieces of time, and regions of a joint's own motion: what depends on the joint's position and direction comes
-back with every pass, and more data of the same motion does not average it out.
+Blocks are pieces of time, and regions of a joint's own motion: effects that depend on the joint's position and
+direction return with every pass, and more data of the same motion do not average them out.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with t
 def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bool_]]) -> Array:
     """Ratio of independent to counted samples per joint, in (0, 1].
 
-    The reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond five
-    times itself. Filtered noise and unmodelled friction both make neighbours alike; without this the uncertainty of a
-    robot sampled at 1 kHz would come out far too small.
+    It is the reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond
+    five times this time. Filtered noise and unmodelled friction make neighbouring samples alike; without this ratio the
+    uncertainty of a robot sampled at 1 kHz would be far too small.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
     masks : sequence of ndarray of bool, shape (N, n)
         A masked residual counts as zero.
     """
-    # Joint by joint: the transforms of all at once would take more memory than the rest of an identification.
+    # Joint by joint: the transforms of all joints at once would need more memory than the rest of an identification.
     joints = range(residuals[0].shape[1])
     pairs = list(zip(residuals, masks, strict=True))
     return np.array([_fraction([(residual[:, j], mask[:, j]) for residual, mask in pairs]) for j in joints])
@@ -55,7 +55,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
     """Fraction of one joint from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
-    for limit in (_FIRST_LAGS, longest):  # of most residuals the first ones do
+    for limit in (_FIRST_LAGS, longest):  # the first lags suffice for most residuals
         lags = min(limit, longest)
         covariance, pairs = np.zeros(lags), np.zeros(lags)
         for residual, mask in channels:
@@ -73,7 +73,7 @@ def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
 
 
 def _correlate(signal: Array, lags: int) -> Array:
-    """Sums of lagged products, ``(lags,)``, by FFT of overlapping segments: short ones stay in the cache."""
+    """Sums of lagged products, ``(lags,)``, by FFT of overlapping segments: short segments stay in the cache."""
     step = min(_SEGMENT_LAGS * lags, len(signal))
     padded = np.zeros(-(-len(signal) // step) * step + lags)
     padded[: len(signal)] = signal
@@ -87,21 +87,21 @@ def _correlate(signal: Array, lags: int) -> Array:
 class BlockSums:
     """Sums over blocks of samples, by pieces of time or by regions of motion.
 
-    Small blocks are many and show the variation of each channel. Larger ones, such as whole recordings, are few: they
+    Small blocks are many and give the variation of each channel. Larger blocks, such as whole recordings, are few: they
     give one factor for all channels, by which scores vary more than in small blocks.
 
     Attributes
     ----------
     grams : tuple of ndarray, shape (k, s + 1, s + 1)
         ``[A_b r_b]^T [A_b r_b]`` of every small block per channel, in the columns of the equations' writer.
-    larger : (k,), for every partition into larger blocks the larger block of each small one
+    larger : (k,), larger block of each small block, for every partition into larger blocks
     """
 
     grams: tuple[Array, ...]
     larger: tuple[NDArray[np.intp], ...]
 
     def levels(self, metrics: Sequence[Array], weights: Array) -> tuple[Array, float]:
-        """Level ``(c,)`` of the noise by small blocks, zero without them, and the factor of larger ones, at least one.
+        """Noise level ``(c,)`` from small blocks, zero without blocks, and factor of larger blocks, at least one.
 
         Parameters
         ----------
@@ -126,8 +126,8 @@ def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float
     """Sum of squared scores in the metric of the parameters' covariance, and its expectation under noise of unit
     variance.
 
-    The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
-    in proportion to the information of their blocks, the expectation is exact.
+    The fit removes from every block's score the contribution of its own samples to the parameters. The expectation is
+    exact for scores that vary in proportion to the information of their blocks.
     """
     scores = grams[:, :-1, -1]
     shares = metric @ grams[:, :-1, :-1]
@@ -138,8 +138,8 @@ def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float
 def noise_levels(
     equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array, weights: Array
 ) -> tuple[Array, Array]:
-    """Variances ``(c,)`` of independent noise whose scores vary as much as those of residuals: by small blocks, and by
-    those of any size; zero without blocks.
+    """Variances ``(c,)`` of independent noise with the score variation of the residuals: from small blocks, and from
+    blocks of any size; zero without blocks.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def block_sums(
         equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> tuple[BlockSums, BlockSums]:
     """Sums over pieces of time and over regions of motion.
 
-    A low-passed signal holds no more than its band: so many samples are taken, each for its stride.
+    A low-passed signal contains only its band, so samples are thinned, and each sample counts for its stride.
     """
     strides = [samples.stride_of_products for samples in recordings]
     thinned = [
@@ -200,7 +200,7 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
 
 
 def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) -> list[NDArray[np.intp]]:
-    """Region of a joint's motion of every sample ``(N,)``, per recording; none for other channels or without samples.
+    """Region of a joint's motion of every sample ``(N,)``, per recording; empty for other channels or without samples.
 
     Regions are ranges of the position with equally many samples, for both directions.
     """

@@ -53,7 +53,7 @@ def constrained(
 ) -> ConvexProgram:
     """Add hard constraints to a convex program in normalised coordinates.
 
-    A union of ellipsoids splits a body into pieces, one in each; the pieces are further columns behind ``p``.
+    A union of ellipsoids splits a body into one piece per ellipsoid; the pieces are further columns behind ``p``.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def constrained(
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
-    # What is held, maybe at its bound of zero, needs no bound: a barrier would leave no interior.
+    # Fixed parameters, possibly zero, need no bound: a barrier would leave no interior.
     moving = ~np.isin(convex_program.positive, [rows.columns[name] for name in constraints.fixed])
     physical = replace(
         convex_program,
@@ -157,7 +157,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
     blocks = MatrixInequalities.none(layout.size)
     for link, ellipsoid in constraints.com_inside.items():
         columns = layout.body(_body(layout, link))
-        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all elements like masses
+        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all elements in kg
         block = np.kron(scale, scale) @ ellipsoid.com_block()
         matrix = np.zeros((1, 16, layout.size))
         matrix[0] = block @ coordinates.matrix[columns]
@@ -167,7 +167,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
 
 
 def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
-    """Split bodies within unions: a piece per ellipsoid beyond the first as new columns, the first is the remainder."""
+    """Split bodies within unions: new columns for a piece in each further ellipsoid; the first piece is the rest."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
     extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
@@ -181,7 +181,7 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
     for link, ellipsoids in unions.items():
         columns = layout.body(_body(layout, link))
         body, offset = coordinates.matrix[columns, columns], coordinates.offset[columns]
-        remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further pieces
+        remainder = np.zeros((BODY_PARAMETERS, size))  # normalised body minus all further pieces
         remainder[:, columns] = np.eye(BODY_PARAMETERS)
         for number, ellipsoid in enumerate(ellipsoids[1:], 1):
             piece = np.zeros((BODY_PARAMETERS, size))

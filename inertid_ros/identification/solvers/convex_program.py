@@ -122,10 +122,10 @@ class Solution:
     ----------
     hessian : (p, p), Hessian of the objective at ``x``, with the curvature that multipliers of hard constraints add
     gap : bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints
-    status : "optimal", always: anything else is raised as an error
+    status : always "optimal": other outcomes raise an error
     curvature : ndarray or None, shape (p, p)
-        Part of the Hessian that does not come from the data, of solvers that compute it: the difference of Hessians
-        loses it if data outweighs it by many orders.
+        Part of the Hessian that does not come from the data, if the solver computes it: a difference of Hessians loses
+        this part if data outweigh it by many orders of magnitude.
     """
 
     x: Array

@@ -1,9 +1,9 @@
 """Normalised coordinates, in which the prior pseudo-inertia of every body is the identity, and distances in them.
 
-With ``J(pi) = L S L^T`` and ``L L^T`` the prior, the coordinates of ``S`` are free of units and frames, the geometric
-regularizers become the same for every body, and the problem is as well conditioned as the data allows ([Lee2019]_ eq.
-3.3.24). Every distance of a body to its prior is a function of ``S`` alone; all but the Euclidean one are the same in
-any frames and units ([Lee2019]_ sec. 3.3).
+With ``J(pi) = L S L^T`` and the prior ``L L^T``, the coordinates of ``S`` do not depend on units and frames. The
+geometric regularizers have one form for every body, and the problem is as well conditioned as the data allow
+([Lee2019]_ eq. 3.3.24). Every distance of a body to its prior is a function of ``S`` alone; all distances except the
+Euclidean distance are independent of frames and units ([Lee2019]_ sec. 3.3).
 """
 
 from dataclasses import dataclass, field
@@ -27,18 +27,18 @@ IDENTITY = from_pseudo_inertia(np.eye(4))
 TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) ([Lee2019]_ eq. 3.3.30, appendix B.1)
 PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
-_COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as one
+_COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as equal
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
-ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
-_MIN_PRIOR_SIZE_SHARE = 0.1  # of its natural size: a prior near zero counts as this, since zero would fix the parameter
-_CONTRADICTED_FACTOR = 3.0  # times all that a joint's channel measures, which makes a friction impossible
-_STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
+ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's torque
+_MIN_PRIOR_SIZE_SHARE = 0.1  # of the natural size: least size of a prior, since zero would fix the parameter
+_CONTRADICTED_FACTOR = 3.0  # times the measurement of a joint's channel: larger friction is impossible
+_STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2, or m for rad; a joint that moves less does not excite its drive
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``sum (x - x0)^T g (x - x0)``: constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative, or that of point
-    masses.
+    """``sum (x - x0)^T g (x - x0)`` with a metric g: constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative,
+    or of point masses.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Quadratic:
         return 2 * np.asarray((self.metric @ (bodies - self.centre)[..., None])[..., 0])
 
     def hessian(self, bodies: Array) -> Array:
-        """``(nb, 10, 10)``: bodies do not depend on one another."""
+        """Hessian ``(nb, 10, 10)``, one block per body."""
         return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))
 
 
@@ -80,7 +80,7 @@ class Entropic:
 
 @dataclass(frozen=True)
 class Riemannian:
-    """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25). Not convex where an eigenvalue exceeds e."""
+    """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25), not convex if an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)
@@ -93,9 +93,7 @@ class Riemannian:
         return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
     def hessian(self, bodies: Array) -> Array:
-        """In the eigenvectors of S the Hessian of a sum of functions of eigenvalues is diagonal: the divided
-        differences of the functions' derivative ``log(x) / x``.
-        """
+        """Hessian, diagonal in the eigenvectors of S: divided differences of the derivative ``log(x) / x``."""
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
         turned = np.swapaxes(vectors, 1, 2)[:, None] @ PSEUDO_INERTIA_BASIS @ vectors[:, None]
         first, second = values[:, :, None], values[:, None, :]
@@ -120,7 +118,7 @@ def _inside(S: Array) -> bool:
 
 
 def _trace_with_basis(matrices: Array) -> Array:
-    """Traces ``(nb, 10)`` of ``(nb, 4, 4)`` with each basis matrix: converts a gradient by S to parameters."""
+    """Traces ``(nb, 10)`` of ``(nb, 4, 4)`` times each basis matrix: convert a gradient by S to parameters."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)
 
 
@@ -170,19 +168,19 @@ def normalised_coordinates(
 
 
 def prior_coordinates(model: RobotModel, information: Information) -> Coordinates:
-    """Normalised coordinates; a drive parameter of one makes a small share of its channel's measurement."""
+    """Normalised coordinates; a drive parameter of one explains a small share of its channel's measurement."""
     layout = model.layout
     scale, _ = _drive_scale(layout, information)
     prior, tail, positive = model.prior.copy(), slice(layout.inertial_size, None), layout.non_negative
-    # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero. Nor
-    # are they more than the measurement allows.
+    # The scale is at least the measured scale: damping and friction of a URDF are often placeholders near zero. Zero
+    # replaces a prior beyond the measurement.
     prior[contradicted_friction(model, information)] = 0.0
     scale[positive] = np.maximum(scale[positive], prior[positive])
     return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
 
 
 def contradicted_friction(model: RobotModel, information: Information) -> NDArray[np.intp]:
-    """Columns of drive parameters whose prior is beyond all that the joints measure; zero replaces it."""
+    """Columns of drive parameters whose prior exceeds the joints' measurements; zero replaces this prior."""
     layout, prior = model.layout, model.prior
     scale, excited = _drive_scale(layout, information)
     positive = layout.non_negative
@@ -191,7 +189,7 @@ def contradicted_friction(model: RobotModel, information: Information) -> NDArra
 
 
 def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, NDArray[np.bool_]]:
-    """``(p,)`` drive parameters that make a small share of their channels' measurement, and which are excited."""
+    """Drive parameters ``(p,)`` that explain a small share of their channels' measurement, and mask of excitation."""
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)
     excited = np.zeros(layout.size, dtype=bool)
@@ -199,11 +197,11 @@ def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Arr
         effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
         excited[channel.columns] |= (effect > _STILL_EFFECT) & (channel.count > 0)
         effect = np.where(effect > _STILL_EFFECT, effect, 1.0)  # not excited: as if it moved at a rate of one
-        # A drive that acts on two joints, one of which reports no effort, has the size that the other one shows.
+        # If a drive acts on two joints and one of them reports no effort, the other joint gives the size.
         of_channel = scale if channel.count else unmeasured
         of_channel[channel.columns] = np.minimum(of_channel[channel.columns], ENERGY_SHARE * level / effect)
     scale = np.where(np.isinf(scale), unmeasured, scale)
-    scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
+    scale[np.isinf(scale)] = 1.0  # momentum equations do not contain drives
     return scale, excited
 
 
@@ -213,8 +211,8 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     Parameters
     ----------
     scaling : str
-        "metric", the pullback metric at the prior, free of units and frames ([Lee2019]_ eq. 4.3.29-32); "prior", a
-        column by the size of its prior ([vanDerGaag2024]_ sec. III-C), free of units; "none".
+        "metric", the pullback metric at the prior, independent of units and frames ([Lee2019]_ eq. 4.3.29-32); "prior",
+        each column by the size of its prior ([vanDerGaag2024]_ sec. III-C), independent of units; "none".
     """
     if scaling == "none":
         return np.eye(coordinates.layout.size)
@@ -228,8 +226,8 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:
     """Square root ``(p, p)`` of the covariance ``root @ root.T`` of the prior.
 
-    Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37); drive parameters have the size of their prior,
-    or make a small share of the joint's torque; offsets and user terms may be as large as the torque.
+    Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37). Drive parameters have the size of their prior,
+    or explain a small share of the joint's torque. Offsets and user terms may be as large as the torque.
 
     Parameters
     ----------

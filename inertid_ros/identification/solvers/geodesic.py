@@ -1,7 +1,7 @@
-"""Regularizers by geodesic distance: the Riemannian one, and geodesic least squares.
+"""Regularizers by geodesic distance: the Riemannian regularizer, and geodesic least squares.
 
-All is in normalised coordinates, where the prior of every body is the identity; points of the manifold of bodies are
-pseudo-inertias ``(nb, 4, 4)``, positive definite.
+Coordinates are normalised, so the prior of every body is the identity. Points of the manifold of bodies are positive
+definite pseudo-inertias ``(nb, 4, 4)``.
 """
 
 import time
@@ -27,14 +27,14 @@ from .interior_point import solve
 
 _MAX_MODELS = 300
 _TOLERANCE, _GEODESIC_TOLERANCE = 1e-9, 1e-10  # of the objective
-_EXACT_DECREMENT = 1e-14  # decrement relative to the objective that is rounding
+_EXACT_DECREMENT = 1e-14  # relative to the objective; a smaller decrement is rounding
 _MAX_LINE_HALVINGS = 40
 _MAX_STEP_LENGTH = 64.0
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
-_MIN_CURVATURE_SHARE = 0.05  # curvature of models, as a share of the log-det divergence's
+_MIN_CURVATURE_SHARE = 0.05  # curvature of models over the curvature of the log-det divergence
 # tr(E_k F_l) = 1 if k = l, else 0
 _DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
-_LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
+_LAMBERT_START = -0.95 * np.exp(-0.95)  # Lambert's W is -0.95 here; at -1 its slope is infinite, which costs accuracy
 _MAX_ROOT_STEPS = 80
 _ROOT_TOLERANCE = 1e-15
 _MAX_DOUBLINGS = 60
@@ -48,17 +48,17 @@ _SHORT_GEODESIC = 0.1
 
 
 def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array, fallback: Array) -> Solution:
-    """Minimise, locally, a convex program plus ``weight`` times the squared geodesic distance of its bodies.
+    """Find a local minimum of a convex program plus ``weight`` times the squared geodesic distance of its bodies.
 
-    The regularizer is that of [Lee2019]_ eq. 3.5.53. The distance is not convex if an eigenvalue of a normalised
-    pseudo-inertia exceeds e, so that a minimum is local. Each step minimises a convex model under all constraints,
-    exact to second order except in directions of too little curvature, and searches along the line to that minimum;
-    near a minimum that is Newton's method.
+    The regularizer is [Lee2019]_ eq. 3.5.53. The distance is not convex if an eigenvalue of a normalised pseudo-inertia
+    exceeds e, so a minimum may be only local. Each step minimises a convex model under all constraints and searches
+    along the line to its minimum. The model is exact to second order except in directions of too little curvature, so
+    near a minimum the steps are Newton steps.
 
     Parameters
     ----------
     convex_program : ConvexProgram
-        Without any distance of the bodies, see :func:`~inertid_ros.identification.solvers.regularizers.regularized`.
+        Program without a distance of bodies, see :func:`~inertid_ros.identification.solvers.regularizers.regularized`.
     start : (p,), inside every cone, such as the solution with the log-det divergence
     fallback : ndarray, shape (p,)
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
@@ -77,7 +77,7 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         decrement = 0.5 * max(abs(expected_decrease), float(np.sum((model.R @ step) ** 2)))
         reached = objective(solution.x)
         scale = 1 + abs(value)
-        # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
+        # The Hessian comes from the previous step: steps continue, down to rounding errors, while they help.
         settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
             return replace(
@@ -92,9 +92,7 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
 
 def _line_search(
         objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float) -> tuple[Array, float]:
-    """First point of enough decrease by halving the step; if it is the whole step, the last one that doubling
-    improves.
-    """
+    """Halve the step until the objective decreases enough; double a whole step as long as the objective improves."""
     length, best = 1.0, (x, value)
     for _ in range(_MAX_LINE_HALVINGS):
         candidate = x + length * step
@@ -104,7 +102,8 @@ def _line_search(
             break
         length *= 0.5
     else:
-        raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
+        raise IdentificationError(
+            "riemannian regularizer: steps do not decrease the objective; use the entropic regularizer")
     while length >= 1.0 and length < _MAX_STEP_LENGTH:
         length *= 2
         candidate = x + length * step
@@ -127,7 +126,7 @@ class _Objective:
         return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
 
     def feasible(self, x: Array) -> bool:
-        """Whether inequalities hold; steps up to a model's minimum always keep them."""
+        """Check whether inequalities hold; steps up to a model's minimum always keep them."""
         blocks = self.convex_program.blocks(x)
         inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
         return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
@@ -140,8 +139,9 @@ class _Objective:
     def model(self, x: Array) -> ConvexProgram:
         """Second-order model at ``x``: exact except in directions of too little curvature.
 
-        These follow from comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
-        much of the model as possible is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        A comparison with the log-det divergence gives these directions; at the prior its curvature equals the
+        distance's curvature. As much of the model as possible is the log-det divergence from ``x``, a barrier that
+        keeps steps well inside the cone.
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
@@ -160,7 +160,7 @@ class _Objective:
         return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
 
     def directional_derivative(self, x: Array, step: Array) -> float:
-        """Derivative of the objective along a step, with the log barriers."""
+        """Derivative of the objective along a step, including the log barriers."""
         along = float(self.gradient(x) @ step)
         soft = self.convex_program.positive_weights > 0
         columns = self.convex_program.positive[soft]
@@ -186,7 +186,7 @@ class Hyperplanes:
 
     @classmethod
     def from_equations(cls, A: Array, b: Array) -> "Hyperplanes":
-        """From whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
+        """Convert whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
         rows = A.reshape(len(b), -1, BODY_PARAMETERS)
         weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
         return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BODY_BASIS), b, weights)
@@ -290,14 +290,14 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
     """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
 
     Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
-    straight line; here the line stays in the manifold of physically consistent bodies ([Lee2019]_ sec. 3.4).
-    Gauss-Newton steps along geodesics: to first order the distance to a hyperplane changes by its unit normal.
+    straight line; here the line stays in the manifold of physically consistent bodies ([Lee2019]_ sec. 3.4). The method
+    takes Gauss-Newton steps along geodesics: to first order the distance to a hyperplane changes by its unit normal.
 
     Parameters
     ----------
     A, b : ndarray, shape (m, 10 nb) and (m,)
-        Whitened equations in normalised coordinates. Those whose hyperplane has no nearest point at the start, or on
-        the way, are discarded.
+        Whitened equations in normalised coordinates. Equations whose hyperplane has no nearest point, at the start or
+        on the way, are discarded.
     """
     began = time.perf_counter()
     S = pseudo_inertia(start)
@@ -346,10 +346,9 @@ class _State:
         return tangent, float(-0.5 * gradient @ step)
 
     def line_search(self, step: Array, expected_decrease: float) -> "_State":
-        """First point of enough decrease, halving the step.
+        """Halve the step until the objective decreases enough.
 
-        A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
-        is discarded instead.
+        A hyperplane without a nearest point even after a short step would block all steps, and is discarded instead.
         """
         root = matrix_function(self.S, np.sqrt)
         length = 1.0
@@ -361,10 +360,11 @@ class _State:
             if length <= _SHORT_GEODESIC and not state.exists.all():
                 return _State(self.S, self.planes.select(state.exists), self.weight)
             length *= 0.5
-        raise IdentificationError("geodesic least squares: no step leads down; use the entropic regularizer")
+        raise IdentificationError(
+            "geodesic least squares: steps do not decrease the objective; use the entropic regularizer")
 
     def parameter_hessian(self) -> Array:
-        """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
+        """Hessian of the model with respect to the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)

@@ -1,13 +1,13 @@
 """Primal-dual interior point method for convex programs of identification.
 
-One method for soft and hard physical consistency: see
-:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
-iterated along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_, so that a start far from the optimum costs two
-dozen steps and not hundreds, and a body on the border of the cone does no harm.
+One method covers soft and hard physical consistency: see
+:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. It iterates the multipliers ``Z_b = w_b
+S_b^{-1}`` along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_. Then a start far from the optimum costs two
+dozen steps instead of hundreds, and a body on the border of the cone causes no problem.
 
-The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. As a sum of
-squares it loses the prior where data outweighs it by more than half of the digits, as without noise; QR of the rows
-does not. So a step is factored as ``T^T T`` by either; in the coordinates ``y = T x`` the Hessian is the identity.
+The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. A sum of
+squares loses the prior if data outweigh it by more than half of the digits, as without noise; QR of the rows keeps it.
+So the Hessian is factored as ``T^T T`` by either method; in the coordinates ``y = T x`` it is the identity.
 """
 
 import time
@@ -27,28 +27,28 @@ from inertid_ros.core.qr import append_rows
 from .convex_program import ConvexProgram, Solution
 
 _MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
-_MAX_GAP_RATIO = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
+_MAX_GAP_RATIO = 10.0  # largest ratio of the complementarity's share of the gap to the gradient's share
 _BASIS_ROWS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 _MAX_STEPS = 100
 _TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
 _SHORT_STEP = 0.2
-# Complementarity product at the start: share of the largest slope, and least.
+# Complementarity product at the start: share of the largest slope, and lower bound.
 _START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3
 _STUCK_STEP = 1e-7  # a shorter step makes no progress if constraints are not met: they leave no room
-_MAX_STUCK_STEPS = 10  # otherwise as many; the first ones may be short if data outweighs the prior by far
+_MAX_STUCK_STEPS = 10  # short steps allowed otherwise; the first steps may be short if data far outweigh the prior
 
 
 class Factor:
     """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
-    ``triangle`` is the transpose of T, lower; ``data_slope`` the gradient of the data's squares by ``y``.
+    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient of the data's squared error by ``y``.
     """
 
     def __init__(self, triangle: Array, data_slope: Array) -> None:
         self.triangle, self.data_slope = triangle, data_slope
 
     def into(self, gradient: Array) -> Array:
-        """Convert a gradient by ``x``, ``(p,)`` or ``(p, k)``, to one by ``y``."""
+        """Convert a gradient ``(p,)`` or ``(p, k)`` with respect to ``x`` to a gradient with respect to ``y``."""
         return np.asarray(lapack.dtrtrs(self.triangle, gradient, lower=1)[0])
 
     def out(self, y: Array) -> Array:
@@ -76,7 +76,7 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
 
 
 def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
-    """Factor by QR, which squares nothing; the data's slope is the rotated residual."""
+    """Factor by QR, without squares; the data's slope is the rotated residual."""
     size, rows = len(x), curvature.rows
     whole = np.zeros((size + 1, size + 1), order="F")
     whole[:, :size] = convex_program.r_factor[:, :size]
@@ -242,7 +242,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
 
 def keeps_inside(convex_program: ConvexProgram) -> bool:
-    """Whether the weights of all bounds keep the optimum inside, so that a similar program may start there."""
+    """Check whether the weights of all bounds keep the optimum inside, so that a similar program may start there."""
     weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
 
@@ -262,9 +262,9 @@ def _attempt(
 def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, factorise: Factorise) -> Solution:
     # The objective is evaluated only once the gap is narrow.
     highest = 1 + abs(convex_program.objective(iterate.x))
-    # Complementarity products agree with weights no better than rounding errors of numbers of their size allow.
+    # Complementarity products agree with weights only up to rounding errors of numbers of their size.
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
-    share = 0.45  # of the last step that was possible; decides how much the next one centres
+    share = 0.45  # possible share of the last step; sets the centring of the next step
     stuck = 0
     for iteration in range(1, _MAX_STEPS + 1):
         newton = NewtonSystem(convex_program, iterate, factorise)
@@ -276,7 +276,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
                 return Solution(
                     x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
                     solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
-        # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
+        # If steps are short, the products have shrunk faster than the gradient: raise them until it catches up.
         level = newton.excess if share >= _SHORT_STEP else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
         share = min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step))
@@ -290,7 +290,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
 
 def _last_step(
         convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float) -> tuple[Array, float]:
-    """Take one more step with the Hessian that is already factored: near the optimum it squares the error."""
+    """Take one more step with the factored Hessian: near the optimum this step squares the error."""
     step = newton.step(0.0)
     last = iterate.moved(step, min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step)))
     reached = convex_program.objective(last.x)
@@ -298,10 +298,10 @@ def _last_step(
 
 
 def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
-    """Set multipliers with one complementarity product for all constraints, by the largest slope of the data.
+    """Set multipliers with one complementarity product for all constraints, from the largest slope of the data.
 
-    With products of their own, channels of very different scale would set those of neighbouring bodies many orders
-    apart, and steps end at the border of the body of the smallest. Near the optimum the products are the weights.
+    With separate products, channels of very different scale would give neighbouring bodies very different products, and
+    steps would end at the border of the body with the smallest product. Near the optimum the products are the weights.
     """
     S = convex_program.matrices(x)
     scalars = x[convex_program.positive]
@@ -336,7 +336,7 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
         names = convex_program.inequalities.names + convex_program.equalities.names + convex_program.blocks.names
         worst = names[int(np.argmax(violated))]
         return IdentificationError(
-            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it")
+            f"solver: the constraints contradict one another or the prior; relax the worst constraint: {worst}")
     return ConvergenceError(
         f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
         " check units, limits and the prior")

@@ -25,8 +25,8 @@ from .interior_point import keeps_inside, solve
 from .regularizers import Regularization
 from .third_party import point_masses, solve_point_masses, solve_with_clarabel
 
-COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does
-_MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
+COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as in [Lee2019]_
+_MAX_LOG_WEIGHT = np.log(1e7)  # largest distance of the search from the first weight
 _LOG_WEIGHT_TOLERANCE = 1e-7
 
 
@@ -36,7 +36,7 @@ class MapProblem:
 
     Attributes
     ----------
-    prior : (p,), physical parameters at which ``fixed`` ones are held
+    prior : (p,), values at which ``fixed`` parameters are held
     solver : solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`
     """
 
@@ -46,11 +46,11 @@ class MapProblem:
     solver: str = "interior_point"
 
     def completed(self, regularization: Regularization, bodies: Array) -> Regularization:
-        """Add the metric that the regularizer needs of this robot.
+        """Add the metric that the regularizer needs for this robot.
 
         Parameters
         ----------
-        bodies : (nb, 10), physical prior of links and rotors, less what is locked
+        bodies : (nb, 10), physical prior of links and rotors, without links behind locked joints
         """
         coordinates, layout = self.coordinates, self.coordinates.layout
         if regularization.regularizer == "euclidean":
@@ -126,20 +126,21 @@ class MapProblem:
         assert regularization.points is not None, "completed() comes first"
         if self.constraints.com_inside:
             raise IdentificationError(
-                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another")
+                "regularizer 'point_mass': centres of mass cannot be bounded separately; bound the links, or choose"
+                " another regularizer")
         points_lie_inside = attrs.evolve(self.constraints, inside={})
         convex_program = replace(self, constraints=points_lie_inside).convex_program(
             R, z, replace(regularization, regularizer="riemannian"))
         return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
     def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
-        """Drives as the entropic regularizer finds them, then bodies by geodesic least squares.
+        """Fit drives with the entropic regularizer, then bodies by geodesic least squares.
 
-        The equations are rotated until their hyperplanes are orthogonal in the pullback metric; equations that then
-        hardly depend on any body are far from all of them and drop out.
+        A rotation of the equations makes their hyperplanes orthogonal in the pullback metric. Equations that then
+        hardly depend on bodies are far from all bodies and drop out.
         """
         if self.constraints != Constraints():
-            raise IdentificationError("regularizer 'geodesic' takes no constraints; choose another, or drop them")
+            raise IdentificationError("regularizer 'geodesic' takes no constraints; drop them or use entropic")
         layout = self.coordinates.layout
         size, bodies = layout.inertial_size, len(layout.body_names)
         entropic = self.solve(R, z, replace(regularization, regularizer="entropic"))
@@ -157,7 +158,7 @@ class MapProblem:
 
 @dataclass(frozen=True)
 class EqualResidualFit:
-    """Fit under one regularizer at the residual that all share.
+    """Fit under one regularizer at the residual shared by all regularizers.
 
     Attributes
     ----------
@@ -176,9 +177,9 @@ def fits_at_equal_residual(
         constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
 
-    A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the parameters of
-    bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52): the regularized
-    problem at the weight that a root search finds.
+    A weight has a different meaning for every regularizer. So the fits project the prior onto the parameters of bounded
+    residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52). This is the regularized
+    problem at a weight that a root search finds.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def fits_at_equal_residual(
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     R, z = information.whitened(np.ones(equations.count))
     measured = sum(channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels)
-    least = measured - float(z @ z)  # what no parameters remove
+    least = measured - float(z @ z)  # irreducible squared error
     whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}
@@ -206,17 +207,17 @@ def fits_at_equal_residual(
 def project_onto_residual(
     map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
 ) -> tuple[Solution, Regularization]:
-    """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that gives them.
+    """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that yields them.
 
     The search begins at the prior spread of the regularization, and each solve at the last solution.
 
     Raises
     ------
     IdentificationError
-        No parameters under the regularizer have a residual so small, or so large.
+        The residuals under the regularizer do not reach the bound.
     """
     if not bound > 0:
-        raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
+        raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; set it above zero")
     last: Solution | None = None
 
     def at(log_weight: float) -> tuple[Solution, Regularization]:

@@ -1,7 +1,7 @@
 """Regularizers: distances to the prior, added to the data's equations as one convex program.
 
-All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter
-to any of them but the Euclidean one, which is there to be compared with.
+All regularizers use normalised coordinates, in which every body's prior is the identity. So they do not depend on units
+and frames, except for the Euclidean regularizer, which serves as a comparison.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distan
 from .third_party import PointMasses
 
 _DRIVE_BARRIER_SHARE = 0.05
-# Of a parameter's natural size: what counts as zero in a prior, and how far the parameter may then be off.
+# Shares of a parameter's natural size: below the first a prior counts as zero, and then the second is its deviation.
 _ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1
-OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
-_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
+OWN_SPREADS = ("entropic", "pullback")  # regularizers that allow a separate prior spread of single links
+_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread, in directions: one body has as many
 _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0
 
 
@@ -38,28 +38,28 @@ class Regularization:
     regularizer : str
         One of :data:`~inertid_ros.config.identification.REGULARIZERS`:
 
-        - entropic: log-det divergence ([Lee2019]_ eq. 3.5.44), a smooth convex one that keeps bodies physically
+        - entropic: log-det divergence ([Lee2019]_ eq. 3.5.44), smooth and convex, which keeps bodies physically
           consistent;
         - pullback: constant pullback metric ([Lee2019]_ eq. 3.5.50), quadratic;
-        - riemannian: squared geodesic distance ([Lee2019]_ eq. 3.5.53), not convex, found from the entropic solution;
-        - euclidean: of parameters in SI units ([Lee2019]_ eq. 3.2.16), as is common in the field; neither frames nor
-          units may change;
-        - relative: of parameters by the size of their prior ([vanDerGaag2024]_ sec. III-C), for a prior that is right
-          up to some per cent of every single parameter; inconsistent bodies are not
-          repaired before, but kept in the cone;
+        - riemannian: squared geodesic distance ([Lee2019]_ eq. 3.5.53), not convex, solved from the entropic solution;
+        - euclidean: distance of parameters in SI units ([Lee2019]_ eq. 3.2.16), common in the field; it depends on
+          frames and units;
+        - relative: distance of parameters relative to their prior ([vanDerGaag2024]_ sec. III-C), for a prior with
+          errors of some per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
+          the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
         - geodesic: geodesic distance to the prior and to the hyperplane of every equation ([Lee2019]_ eq. 3.4.37).
     drive_weight : float
         Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a term
-        stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps it above zero.
+        stays near zero unless the data require it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps it above zero.
     offset_deviation : float
         Standard deviation of normalised offsets and user terms around zero.
     own_prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single bodies, NaN for ``prior_spread``; of "entropic" and "pullback" only.
+        Prior spreads of single bodies, NaN for ``prior_spread``; only for "entropic" and "pullback".
     metric : ndarray or None, shape (nb, 10, 10)
-        Metric of the squared distance, of "euclidean", "relative" and "point_mass" only.
+        Metric of the squared distance, only for "euclidean", "relative" and "point_mass".
     centre : ndarray or None, shape (nb, 10)
-        Prior in normalised coordinates, of "relative" only; otherwise it is the identity.
+        Prior in normalised coordinates, only for "relative"; otherwise it is the identity.
     """
 
     regularizer: str
@@ -79,11 +79,11 @@ class Regularization:
 
     @property
     def weight(self) -> float:
-        """Weight of the squared distance: ``exp(-weight d^2)`` is a normal density of the prior spread."""
+        """Weight of the squared distance: ``exp(-weight d^2)`` is a normal density with the prior spread."""
         return 0.5 / self.prior_spread**2
 
     def spreads(self, bodies: int, of_all: float | None = None) -> Array:
-        """Prior spread ``(nb,)`` of every body; ``of_all``, if given, for bodies without their own."""
+        """Prior spread ``(nb,)`` of every body; ``of_all``, if given, applies to bodies without a separate spread."""
         of_all = self.prior_spread if of_all is None else of_all
         single = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
         return np.where(np.isnan(single), of_all, single)
@@ -101,8 +101,8 @@ class Regularization:
 def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``1/2 |d pi|^2 / s^2`` over all ten SI numbers of a body.
 
-    One factor serves all bodies: with ``s`` the RMS of the prior masses ``(nb,)`` [kg] a typical mass is as uncertain
-    as under the geometric distances. All else follows from the units.
+    All bodies share one factor ``s``, the RMS of the prior masses ``(nb,)`` [kg]: a typical mass is then as uncertain
+    as under the geometric distances. The units determine the rest.
     """
     return np.array([0.5 * block.T @ block for block in coordinates.blocks]) / np.mean(np.square(masses))
 
@@ -110,7 +110,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
 def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
 
-    A parameter that is zero in the prior, as of symmetric bodies, counts as a share of its natural size.
+    If a parameter is zero in the prior, as for symmetric bodies, its size is a share of its natural size.
     """
     blocks, bodies = coordinates.blocks, np.abs(bodies)
     natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(distances.PULLBACK)).T, axis=2)
@@ -121,8 +121,8 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
     """Convex program of whitened equations ``R x = z`` in normalised coordinates with a regularization.
 
-    Quadratic distances become rows, the log-det divergence a barrier. With any other distance only the terms of the
-    drives are added; bodies are held in the cone.
+    Quadratic distances become rows, and the log-det divergence becomes a barrier. Other distances are not included:
+    only the terms of the drives are added, and bodies stay in the cone.
     """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive, free = layout.non_negative, layout.of_any_size
@@ -152,13 +152,13 @@ def prior_spread_of_largest_evidence(
 ) -> float:
     """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
-    The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior has the
-    expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides if the data
-    determines nothing. Bodies with a prior spread of their own do not count.
+    The data determine ``nu`` directions of the body parameters; over these directions the divergence ``D`` from the
+    prior has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides if the
+    data determine too little. Bodies with a separate prior spread do not count.
 
     Parameters
     ----------
-    held : bool (p,), parameters that are held at a value; those of bodies count as free
+    held : bool (p,), fixed parameters; fixed body parameters count as free
     """
     bodies = slice(0, layout.inertial_size)
     free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
@@ -178,7 +178,7 @@ def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Ar
         prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
         return inverse_root(np.vstack([R[:, free], prior]))
     except np.linalg.LinAlgError:
-        raise IdentificationError("bodies are all but massless; check units of effort and masses") from None
+        raise IdentificationError("bodies are almost massless; check units of effort and masses") from None
 
 
 def _prior_curvature(R: Array, solution: Solution) -> Array:

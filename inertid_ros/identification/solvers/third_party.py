@@ -27,15 +27,15 @@ from inertid_ros.core.inertial_parameters import (
 from .convex_program import ConvexProgram, Solution
 from .coordinates import TRACE, Entropic
 
-_CLARABEL_GAP = 1e-8  # relative, its default tolerance
+_CLARABEL_GAP = 1e-8  # relative; Clarabel's default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7
 _OSQP_TOLERANCE = 1e-9
 _OSQP_ACCEPTED_GAP = 1e-6
 _OSQP_ITERATIONS = 100_000
-POINTS_PER_BODY = 100  # random ones per body
-_REGION_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
+POINTS_PER_BODY = 100  # random points per body
+_REGION_EXTENT = 1.5  # default region of a body: this multiple of the solid ellipsoid with the body's second moments
 _EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
-_REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
+_REALIZED_ERROR = 1e-6  # largest relative error of a prior made up of the points
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     hessian = _soft_hessian(convex_program, solution)
     objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
-    if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth convex program is
+    if problem.status == cp.OPTIMAL_INACCURATE:  # unreliable; the KKT residual of a smooth program is reliable
         gap = _squared_residual(convex_program, solution, hessian)
         if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
@@ -146,12 +146,12 @@ class PointMasses:
 
     @property
     def scale(self) -> float:
-        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow alike."""
+        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow by one factor."""
         return 2 * len(self.positions) / float(self.prior @ self.prior)
 
     @property
     def metric(self) -> Array:
-        """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that gives a change of the parameters."""
+        """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that yields a change of the parameters."""
         starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
         blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
         return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
@@ -160,16 +160,15 @@ class PointMasses:
 def point_masses(
         bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]], rng: np.random.Generator,
         count: int = POINTS_PER_BODY) -> PointMasses:
-    """Draw points for all bodies, which are made of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec.
-    3.5.1).
+    """Draw points for bodies that consist of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1).
 
-    Uniform in the regions, and some that make up the prior exactly if it is realizable there.
+    Most points are uniform in the regions. A few of them make up the prior exactly if it is realizable there.
 
     Parameters
     ----------
     bodies : (nb, 10), priors, physically consistent
     normalise : (nb, 10, 10), map from normalised to physical parameters of each body
-    regions : name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape
+    regions : name of each body and the ellipsoids whose union holds its mass; empty for a region of the body's shape
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
@@ -191,11 +190,11 @@ def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) 
 
 
 def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
-    """Points in the ellipsoid that suits the body best, any four of a set making it up exactly.
+    """Sets of four points in the ellipsoid that suits the body best; each set makes up the body exactly.
 
-    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of ``U
-    = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the ellipsoid's
-    form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all ([Wensing2018]_ Thm. 4).
+    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. For ``U = V
+    H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, the ellipsoid's form is a quarter of ``tr(J
+    Q)`` at all points. So all points lie inside if the body is realizable there ([Wensing2018]_ Thm. 4).
     """
     best = max(shapes, key=lambda shape: float(shape.row @ pi))
     if best.row @ pi < 0:
@@ -221,7 +220,7 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     if error > _REALIZED_ERROR:
         _log.warning(
             "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
-            " the nearest that does is taken instead",
+            " the nearest prior that fits is used instead",
             name,
             error)
     return np.asarray(pi[0] * shares)
@@ -230,18 +229,18 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
-    Bodies are made of point masses that must not be negative ([Lee2019]_ eq. 3.5.54), a quadratic program for OSQP. The
-    Hessian is that of the parameters without the bounds on masses.
+    Bodies consist of point masses that must not be negative ([Lee2019]_ eq. 3.5.54): a quadratic program for OSQP. The
+    Hessian is with respect to the parameters, without the bounds on masses.
 
     Parameters
     ----------
     convex_program : ConvexProgram
-        Program without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its
+        Program without a distance of the bodies; with linear constraints but without blocks. Weak log barriers of its
         positive parameters become plain bounds.
     """
     if len(convex_program.blocks):
         raise IdentificationError(
-            f"point masses: '{convex_program.blocks.names[0]}' is no linear constraint; drop it or use another"
+            f"point masses: '{convex_program.blocks.names[0]}' is not a linear constraint; drop it or use another"
             " regularizer")
     began = time.perf_counter()
     inertial = len(points.matrix)
@@ -255,7 +254,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     if "infeasible" in result.info.status:
         names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
-            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one")
+            f"solver: the constraints contradict one another or the points; relax one of: {', '.join(names)}")
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
     x, change = expansion @ masses, masses[: len(points.prior)] - points.prior

@@ -1,4 +1,4 @@
-"""How horizons are sent to the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
+"""Sending of horizons to the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from inertid_ros.ros.controller import CommandTopic, of_controller
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.topics import PacedGroup
 
-_GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes some 0.1 s; the robot comes to rest by its last horizon meanwhile
+_GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes about 0.1 s; meanwhile the last horizon brings the robot to rest
 _ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 20 ms, for 3 ms
 
 
@@ -36,11 +36,11 @@ class Commander(CommandInterface, Protocol):
     def has_controller(self) -> bool: ...
 
     def problem(self) -> str:
-        """Why commands would not arrive, or which other node commands; empty if all is well."""
+        """Return why commands do not arrive, or the other node that commands; empty if all is well."""
         ...
 
     def halt(self) -> str:
-        """Why the controller has stopped the robot by itself and holds it; empty if it has not as far as is known."""
+        """Return why the controller itself stopped the robot and holds it; empty if no such stop was reported."""
         ...
 
 
@@ -63,8 +63,8 @@ class TrajectoryCommander(CommandTopic):
 class StreamCommander(CommandTopic):
     """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
 
-    A robot that is commanded like this holds the last position when its sender fails: it stops at once, not within
-    limits. Prefer trajectories where the robot accepts them.
+    If the sender fails, such a robot holds the last position: it stops at once and may exceed its limits. Prefer
+    trajectories if the robot accepts them.
     """
 
     streams = True
@@ -80,22 +80,22 @@ class StreamCommander(CommandTopic):
 
 
 class AnswersOnly(ActionClient):
-    """Takes answers and results of goals and leaves their states and feedback unread.
+    """Action client that reads answers and results of goals, and leaves states and feedback unread.
 
-    A server publishes the states of all its goals of the last seconds, hundreds of them, whenever one changes. A node
-    that reads them reads answers a second late on a busy machine. This is for nodes that look for callbacks now and
-    then (:class:`.TickedSpin`): unread messages would wake any other executor at once.
+    A server publishes the states of all its goals of the last seconds, hundreds of them, whenever one changes. On a
+    busy machine, a node that reads these states receives answers a second late. Use this class in nodes that poll for
+    callbacks (:class:`.TickedSpin`): unread messages would wake any other executor at once.
     """
 
     def is_ready(self, wait_set: Any) -> bool:
-        """Return whether an answer or a result waits."""
+        """Return True if an answer or a result waits."""
         super().is_ready(wait_set)
         self._is_feedback_ready = self._is_status_ready = False
         return bool(self._is_goal_response_ready or self._is_cancel_response_ready or self._is_result_response_ready)
 
 
 class OpenGoals:
-    """Goals that a controller has not answered yet; times are of the steady clock [s]."""
+    """Goals that a controller has not answered yet; times are on the steady clock [s]."""
 
     def __init__(self) -> None:
         self._sent: dict[object, float] = {}
@@ -104,22 +104,22 @@ class OpenGoals:
         self._sent[goal] = now
 
     def answer(self, goal: object) -> None:
-        """Note the answer to a goal; earlier ones may have been lost on their way."""
+        """Close an answered goal and all earlier goals, whose answers may have been lost."""
         if goal in self._sent:
             sent = self._sent[goal]
             self._sent = {other: at for other, at in self._sent.items() if at > sent}
 
     def silence(self, now: float) -> float:
-        """Return for how long neither the oldest open goal nor a later one has been answered; 0 without open goals."""
+        """Return the time since the oldest open goal was sent [s]; 0 without open goals."""
         return now - next(iter(self._sent.values())) if self._sent else 0.0
 
 
 class ActionCommander:
-    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last.
+    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last goal.
 
-    Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. A goal that the
-    controller rejects, or aborts for a violated tolerance, is a problem; one that ends because the next replaced it is
-    not.
+    Goals are never cancelled, because controllers would stop abruptly. A brake is also a goal. A goal that the
+    controller rejects, or aborts for a violated tolerance, is a problem. The end of a goal that the next goal replaces
+    is normal.
     """
 
     streams = False
@@ -154,10 +154,10 @@ class ActionCommander:
         self._goals = OpenGoals()
 
     def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do."""
+        """Return why commands do not arrive, in one line; empty if they do."""
         if not self.has_controller:
             return (
-                f"no controller serves {self.name}; start and activate it, or set the parameter controller to its name"
+                f"{self.name} has no server; start and activate the controller, or set the parameter controller"
             )
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._goals.silence(time.monotonic()) > _GOAL_ANSWER_TIMEOUT_S:
@@ -165,11 +165,11 @@ class ActionCommander:
         return self._problem
 
     def halt(self) -> str:
-        """Why the controller gave a goal up, after which it holds the robot there; empty if it did not."""
+        """Return why the controller aborted a goal and holds the robot; empty without an aborted goal."""
         return self._given_up
 
     def send(self, horizon: Horizon) -> None:
-        if self.has_controller:  # a goal without a server would wait for its answer for ever
+        if self.has_controller:  # without a server, a goal would wait forever for its answer
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
             self._goals.send(future, time.monotonic())
             future.add_done_callback(self._answered)
@@ -181,7 +181,7 @@ class ActionCommander:
         self._goals.answer(future)
         handle = future.result()
         if handle is None or not handle.accepted:
-            self._problem = f"the controller rejects goals of {self.name}; activate it, and see its log"
+            self._problem = f"the controller rejects goals of {self.name}; activate it, and check its log"
             return
         handle.get_result_async().add_done_callback(self._ended)
 
@@ -189,12 +189,12 @@ class ActionCommander:
         answer = future.result()
         if answer is not None and answer.result.error_code in self._violations:
             why = answer.result.error_string or f"error code {answer.result.error_code}"
-            self._given_up = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
+            self._given_up = f"the controller aborted the motion ({why}); check for a collision and the tolerances"
             self._problem = self._given_up
 
 
 def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
-    """Trajectory with the horizon's stamp, so that latency moves no point; without a stamp it starts on receipt."""
+    """Make a trajectory with the horizon's stamp, as latency must not shift it; unstamped, it starts on receipt."""
     names = joints.recorded(horizon.joint_names)
     arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
@@ -205,4 +205,4 @@ COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {
     "follow_joint_trajectory": ActionCommander,
     "position_stream": StreamCommander,
 }
-"""Command interface to its commander, which raises ExcitationError if its messages are not installed."""
+"""Map from command interface to commander; a commander raises ExcitationError if its messages are not installed."""

@@ -18,14 +18,14 @@ from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
 from inertid_ros.excitation.execution.supervisor import Supervisor
 
-if TYPE_CHECKING:  # of ROS, which the state machine does not need
+if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
     from inertid_ros.action import Excite
 
     from .robot_interface import RobotInterface
 
-_START_TOLERANCE = 0.01  # rad or m by which the robot may have moved while the motion was planned
-_RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have answered its client before this node knows
-_MAX_TICK_GAP_S = 0.1  # a longer one held this thread up, which counts as no wait for others
+_START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
+_RECORDER_CONFIRMATION_S = 0.5  # the status of a recorder that has just started may arrive here this late
+_MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; it does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 
@@ -33,37 +33,37 @@ PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 class GoalState(Enum):
     """Step of a goal."""
 
-    COLLECTING = "collecting"  # joint states, and if it is needed the recorder's status, before planning
+    COLLECTING = "collecting"  # joint states, and the recorder's status if needed, before planning
     PLANNING = "planning"  # in another process
-    CONFIRMING = "confirming"  # planned; waits until an operator says go
-    CHECKING = "checking"  # joint states are collected again; then come the last checks
+    CONFIRMING = "confirming"  # planned; waits for an operator's confirmation
+    CHECKING = "checking"  # joint states are collected again for the last checks
     EXECUTING = "executing"  # the robot moves
     ENDED = "ended"  # the robot is at rest
 
 
 class Ending(Enum):
-    """How a goal ended."""
+    """Kind of a goal's ending."""
 
     SUCCEEDED = "succeeded"
     CANCELED = "canceled"  # stopped on request
-    REFUSED = "refused"  # nothing moved
+    REFUSED = "refused"  # before any motion
     STOPPED = "stopped"  # a fault stopped the motion
 
 
 @dataclass(frozen=True)
 class GoalOutcome:
-    """How a goal ended; ``message`` is one line on what happened, and the remedy."""
+    """Outcome of a goal; ``message`` is one line with the event and the remedy."""
 
     ending: Ending
     message: str
-    fault: str = ""  # that stopped the motion
-    condition_number: float = float("nan")  # of the base regressor along the plan
-    duration: float = 0.0  # of the motion with its approach [s]; 0 if nothing moved
-    max_tracking_error: float = float("nan")  # over all joints [rad or m]; NaN if nothing moved
+    fault: str = ""  # the fault that stopped the motion
+    condition_number: float = float("nan")  # condition number of the base regressor along the plan
+    duration: float = 0.0  # duration of the motion with its approach [s]; 0 without motion
+    max_tracking_error: float = float("nan")  # over all joints [rad or m]; NaN without motion
 
 
 class Planning:
-    """Prepares motions in another process; the process for the next motion waits ready."""
+    """Prepares motions in another process; the process for the next motion is started in advance."""
 
     def __init__(self) -> None:
         self._standby = Standby(prepare_motion.__module__)
@@ -74,12 +74,12 @@ class Planning:
         return Worker("planning", prepare_motion, (job,), timeout, process)
 
     def make_ready(self) -> None:
-        """Start the next process; call it while nothing moves."""
+        """Start the next process; call it while the robot rests."""
         self._standby.prepare()
 
 
 class ExcitationGoal:
-    """The steps of one goal. All but planning, in a process that ``planner`` starts, runs in :meth:`tick`.
+    """The steps of one goal. ``planner`` starts a process for planning; all other steps run in :meth:`tick`.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ class ExcitationGoal:
     prepared : PreparedMotion or None
         The motion, once it is planned.
     supervisor : Supervisor or None
-        Of the motion, once it has begun.
+        Supervisor of the motion, once it has begun.
     lease : Lease
-        By which the client keeps the goal going. If the client is gone when the plan is ready, nothing moves.
+        The client renews it to keep the goal active. If it has expired when the plan is ready, the robot rests.
     """
 
     def __init__(
@@ -114,27 +114,27 @@ class ExcitationGoal:
 
     @property
     def progress(self) -> PreparationProgress | ExecutionProgress | None:
-        """Progress of planning or execution; None before either."""
+        """Progress of planning or execution; None before planning."""
         if self.supervisor is not None:
             return self.supervisor.progress(self._robot.steady())
         return self._worker.progress if self._worker is not None else None
 
     def stop(self, reason: str) -> None:
-        """Brake now because of a fault; if nothing moves yet, end."""
+        """Brake now because of a fault; before the motion, end the goal."""
         if self.supervisor is not None:
             self.supervisor.stop(self._robot.steady(), reason)
         else:
-            self._end(GoalOutcome(Ending.REFUSED, f"{reason} (nothing moved)"))
+            self._end(GoalOutcome(Ending.REFUSED, f"{reason} (the robot did not move)"))
 
     def take_halt(self, halt: str) -> None:
-        """Take the reason why the controller has stopped the robot by itself and holds it; empty if it has not."""
+        """Take the reason why the controller itself stopped the robot and holds it; empty without such a stop."""
         if self.supervisor is not None and halt != self.supervisor.halt:
             self.supervisor.halt = halt
             if self.supervisor.moving:
                 self.stop(halt)
 
     def go(self) -> bool:
-        """Move along the motion that was shown; return False if none waits for this."""
+        """Begin the displayed motion; return False if no motion waits for confirmation."""
         if self.state is not GoalState.CONFIRMING:
             return False
         self.state = GoalState.CHECKING
@@ -144,7 +144,7 @@ class ExcitationGoal:
     def tick(self, cancel: bool) -> GoalState:
         """Take the next step if it is due, and return the state after it; call it every few milliseconds.
 
-        ``cancel`` says that the client has asked for the end of the goal.
+        ``cancel`` is True if the client has requested the end of the goal.
         """
         now = self._robot.steady()
         if self.supervisor is not None:
@@ -153,7 +153,7 @@ class ExcitationGoal:
         elif self.state is not GoalState.ENDED:
             try:
                 if cancel:
-                    self._end(GoalOutcome(Ending.CANCELED, "canceled; nothing moved"))
+                    self._end(GoalOutcome(Ending.CANCELED, "canceled; the robot did not move"))
                 elif self._worker is not None:
                     self._poll_planning(self._worker)
                 elif self.state is GoalState.CONFIRMING:
@@ -165,7 +165,7 @@ class ExcitationGoal:
                     else:
                         self._begin(self.prepared)
             except InertidError as error:
-                self._end(GoalOutcome(Ending.REFUSED, f"{error} (nothing moved)"))
+                self._end(GoalOutcome(Ending.REFUSED, f"{error} (the robot did not move)"))
         return self.state
 
     # Before planning
@@ -174,7 +174,7 @@ class ExcitationGoal:
         self._collecting_since, self._waited = self._robot.steady(), 0.0
 
     def _collected(self, now: float) -> bool:
-        """Whether the nodes that are needed are discovered and joint states are good, or the time for that is over."""
+        """Return True if the needed nodes are discovered and joint states are good, or after the time limit."""
         self._waited, self._ticked = self._waited + min(now - self._ticked, _MAX_TICK_GAP_S), now
         is_ready = self._has_discovered and self._robot.has_states and self._states_are_good
         return is_ready or self._waited > self._options.discovery_s
@@ -183,15 +183,15 @@ class ExcitationGoal:
     def _states_are_good(self) -> bool:
         try:
             self._robot.check_states(self._options.monitor)
-        except ExcitationError:  # reported once they have had time to become better
+        except ExcitationError:  # reported only after the time limit
             return False
         return True
 
     @property
     def _has_discovered(self) -> bool:
-        """Whether all nodes that a motion needs are discovered, which takes seconds on some networks.
+        """Return True if all nodes that a motion needs are discovered, which takes seconds on some networks.
 
-        A driver that was killed and started again takes time, too: the graph still holds the old one.
+        A driver that was killed and started again takes time, too: the graph still holds the killed driver.
         """
         robot = self._robot
         waited = robot.steady() > self._collecting_since + _RECORDER_CONFIRMATION_S
@@ -204,19 +204,19 @@ class ExcitationGoal:
         return self._options.require_recorder and not self._request.plan_only
 
     def _plan(self) -> None:
-        """Refuse what must not move; otherwise plan."""
+        """Check the request and the robot, then start planning."""
         request = self._request
         self._robot.commander.begin()
         if not 0 <= request.speed_scale <= 1:
             raise ExcitationError(f"speed_scale is {request.speed_scale:g}; give a value above 0, at most 1")
         if not 0 <= request.duration < np.inf:
-            raise ExcitationError(f"duration is {request.duration:g} s; give a positive one, or 0 for the parameter")
+            raise ExcitationError(f"duration is {request.duration:g} s; give a positive value, or 0 for the parameter")
         self._check_robot()
         self._worker = self._planner(self._job())
         self.state = GoalState.PLANNING
 
     def _check_robot(self) -> None:
-        if several := self._robot.several_publishers():  # their states in turn look like a moving robot
+        if several := self._robot.several_publishers():  # alternating states of two robots look like motion
             raise ExcitationError(several)
         self._robot.check_states(self._options.monitor)
         if self._request.plan_only:
@@ -256,26 +256,26 @@ class ExcitationGoal:
         self._worker = None
         self.prepared = worker.result()
         if self._request.plan_only:
-            message = f"planned {self.prepared.plan.duration:.1f} s; nothing moved"
+            message = f"planned {self.prepared.plan.duration:.1f} s; the robot did not move"
             self._end(GoalOutcome(Ending.SUCCEEDED, message))
             return
         self.state = GoalState.CONFIRMING
         if not self._request.confirm:
-            self.go()  # joint states are collected again: taking over a large plan may have held up this thread
+            self.go()  # collects joint states again, as the transfer of a large plan may have blocked this thread
 
     def _begin(self, prepared: PreparedMotion) -> None:
         """Check for the last time, then send the first horizon."""
         robot = self._robot
         silence = self.lease.check(robot.steady())
         if silence and robot.steady() < self._collecting_since + self._options.monitor.lease_timeout_s:
-            return  # renewals that came while a large plan was taken over are yet to be read
+            return  # lease renewals that came during the transfer of a large plan are not read yet
         if silence:
             raise ExcitationError(silence)
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
         names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()
         options = self._options.monitor
-        if robot.commander.streams and not options.state_timeout_s:  # no horizon brakes by itself
+        if robot.commander.streams and not options.state_timeout_s:  # streamed positions do not end at rest
             options = attrs.evolve(options, state_timeout_s=self._options.execution.horizon_s)
         monitor = StateMonitor(names, (limits.lower, limits.upper), limits.velocity, limits.effort, options, now)
         self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
@@ -308,7 +308,7 @@ class ExcitationGoal:
 
 
 def _waits(supervisor: Supervisor) -> str:
-    """How often the robot waited at rest, and why; empty if it did not."""
+    """Return a text on the number of waits at rest and the longest gap; empty without waits."""
     if not supervisor.interruptions:
         return ""
     gap = supervisor.monitor.counts.longest_gap

@@ -39,7 +39,7 @@ _STATUS_CONSTANTS = {
 
 
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
-    """Return the feedback of the action ``Excite``; it has no stage before anything is planned."""
+    """Return the feedback of the action ``Excite``; its stage is empty before planning."""
     progress, prepared = goal.progress, goal.prepared
     feedback = Excite.Feedback(condition_number=math.nan, closest=math.nan, required=math.nan)
     if isinstance(progress, PreparationProgress):
@@ -83,7 +83,7 @@ def to_status(machine: StateMachine) -> ExcitationStatus:
 
 
 def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerArray:
-    """Return a line in RViz for each path ``(N, 3)`` [m] in a frame, by the name of the link that moves along it."""
+    """Return an RViz line for each path ``(N, 3)`` [m] in a frame; its key is the name of the moving link."""
     markers = []
     for name, points in paths.items():
         marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=_PATH_COLOR)
@@ -113,7 +113,7 @@ def motion_status(machine: StateMachine, now: float) -> Status:
 
 
 def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
-    """Status of the controller; a missing one is an error only while the node is armed."""
+    """Status of the controller; a missing controller is an error only while the node is armed."""
     configured, scaling = robot.is_configured, robot.speed_scaling
     problem = robot.controller_problem() if configured else ""
     slow = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"

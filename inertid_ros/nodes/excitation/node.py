@@ -1,7 +1,7 @@
 """Excitation node: moves the robot along an exciting motion, and brings it to rest after any failure.
 
-A lifecycle node. Active means armed: only then goals are accepted. A fault stops the motion within limits and latches;
-deactivating and activating arms again. Commands are short horizons that each end at rest.
+A lifecycle node. Active means armed: only an armed node accepts goals. A fault stops the motion within limits and
+latches; deactivate and activate to arm again. Commands are short horizons that each end at rest.
 """
 
 import sys
@@ -38,19 +38,19 @@ from .messages import controller_status, motion_status, path_markers, to_feedbac
 from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
-_REFUSAL_LOG_PERIOD_S = 10.0  # a transition that fails again and again for one reason is logged at this interval
+_REFUSAL_LOG_PERIOD_S = 10.0  # a transition that fails repeatedly for one reason is logged at this interval
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
 class Excitation(LifecycleNode):
-    """Lifecycle, action server and status around the :class:`~.state_machine.StateMachine`, which decides."""
+    """Lifecycle, action server and status around the :class:`~.state_machine.StateMachine`, which makes decisions."""
 
     def __init__(self) -> None:
         super().__init__("excitation")
         refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
         declare(self, MotionOptions, read_only=False)
-        self.refusal, self.refusal_logged_at = "", -np.inf  # of the last transition
+        self.refusal, self.refusal_logged_at = "", -np.inf  # refusal of the last transition
         self.logged_interruptions = 0
         self.published_at = -np.inf
         self.published: tuple[object, ...] = ()
@@ -115,11 +115,11 @@ class Excitation(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Back to not configured, unless the last motion is still braking."""
+        """Forget the configuration, unless the last motion is still braking."""
         return self._answer(self.machine.clean_up())
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Disarm for good; a motion brakes."""
+        """Disarm permanently; a motion brakes."""
         self.machine.shut_down("shut down")
         return TransitionCallbackReturn.SUCCESS
 
@@ -128,12 +128,12 @@ class Excitation(LifecycleNode):
             return TransitionCallbackReturn.SUCCESS
         now = time.monotonic()
         if problem != self.refusal or now - self.refusal_logged_at > _REFUSAL_LOG_PERIOD_S:
-            self.get_logger().warning(problem)  # the client knows that it failed, and tries again
+            self.get_logger().warning(problem)  # the client receives the failure and tries again
             self.refusal, self.refusal_logged_at = problem, now
         return TransitionCallbackReturn.FAILURE
 
     def _parameters_locked(self) -> str:
-        """Why the parameters of motions must not change now; empty if they may."""
+        """Return why the parameters of motions must not change now; empty if they may."""
         if self._has_goal:
             return "a goal is active; wait for its end"
         if self.machine.is_armed:
@@ -148,7 +148,7 @@ class Excitation(LifecycleNode):
 
     def _accept(self, request: Excite.Goal) -> GoalResponse:
         if self._has_goal:
-            self.get_logger().error("goal refused: another one is active")
+            self.get_logger().error("goal refused: another goal is active")
             return GoalResponse.REJECT
         try:
             options = read(self, MotionOptions)
@@ -171,18 +171,18 @@ class Excitation(LifecycleNode):
         elif outcome.ending is Ending.SUCCEEDED:
             handle.succeed()
         else:
-            ends = self.machine.state is State.FINALIZED  # on a signal, which is no error
+            ends = self.machine.state is State.FINALIZED  # after a signal, not an error
             (self.get_logger().info if ends else self.get_logger().error)(outcome.message)
             handle.abort()
         return to_result(outcome)
 
     @property
     def tick_s(self) -> float:
-        """Between two ticks [s]."""
+        """Time between two ticks [s]."""
         return self.fixed.tick_s
 
     def tick(self) -> None:
-        """Take joint states, and decide what is sent."""
+        """Take joint states, and send the next commands."""
         self.ticks.add(time.monotonic())
         self.robot.poll(self.machine.may_send)
         goal = self.machine.goal
@@ -216,7 +216,7 @@ class Excitation(LifecycleNode):
     # Output
 
     def _show_plan(self, prepared: PreparedMotion) -> None:
-        """Publish the plan and the paths of links before anything moves."""
+        """Publish the plan and the paths of links before the robot moves."""
         now = self.get_clock().now().to_msg()
         self.plan_publisher.publish(to_joint_trajectory(prepared.plan, now))
         self.marker_publisher.publish(path_markers(prepared.paths, self.robot.model.root_name, now))
@@ -240,7 +240,7 @@ class Excitation(LifecycleNode):
         self.status_publisher.publish(status)
 
     def _log_interruption(self) -> None:
-        """Log once for each interruption why the robot comes to rest before it goes on."""
+        """Log the reason for each interruption of a motion once."""
         supervisor = self.machine.supervisor
         if supervisor is not None and supervisor.interruption and not supervisor.fault:
             if supervisor.interruptions != self.logged_interruptions:
@@ -261,15 +261,15 @@ class Excitation(LifecycleNode):
 
     def begin_shutdown(self) -> None:
         """Brake after a signal, then end."""
-        self.machine.shut_down("the excitation node was asked to end")
+        self.machine.shut_down("the excitation node received a signal to end")
 
     @property
     def shutdown_complete(self) -> bool:
-        """Whether the robot is at rest, and the client of the last goal has its result."""
+        """True if the robot is at rest and the client of the last goal has its result."""
         return not self._has_goal and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
 
     def on_fault(self, error: Exception) -> None:
-        """Bring the robot to rest after a callback raised; nothing spins any more."""
+        """Bring the robot to rest after an exception in a callback; the executor no longer spins."""
         self.machine.shut_down(f"internal error: {error}")
         while self.machine.goal is not None:
             self.machine.tick()

@@ -1,4 +1,4 @@
-"""RobotInterface: what the excitation node receives from the robot, and whether it may begin to move it."""
+"""RobotInterface: messages from the robot to the excitation node, and the checks before a motion."""
 
 import time
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 
 from .commander import COMMANDERS, Commander
 
-_CONTROLLER_STATE_PERIOD_S = 0.02  # at which the controller's state is read; it is published every cycle
-_RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder counts as none
+_CONTROLLER_STATE_PERIOD_S = 0.02  # between two reads of the controller's state, which is published every cycle
+_RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder is ignored
 
 
 class ControllerState:
     """The controller's reference, and the newest speed scaling of each source.
 
-    The state of a controller with a name is read if control_msgs is installed. ``on_scaling`` is called with every
-    factor that is received, 1 at full speed; ``on_reference`` with stamp [s], joint names and position [rad or m] of
-    each reference that is read.
+    The state of a named controller is read if control_msgs is installed. ``on_scaling`` is called with every received
+    factor, 1 at full speed; ``on_reference`` with stamp [s], joint names and position [rad or m] of each reference
+    that is read.
     """
 
     def __init__(
@@ -55,22 +55,22 @@ class ControllerState:
     def poll(self, now: float, at_once: bool = False) -> None:
         """Read the controller's newest state; call it at every tick with the steady clock [s].
 
-        ``at_once`` reads it also before the period is over. Needed before a horizon is sent: a robot that has been
-        slowed down would jump to it.
+        ``at_once`` reads it also before the period is over. Use this before a horizon is sent: a robot that was
+        slowed down would jump to the horizon.
         """
         if self._state is None or now - self._polled_at < _CONTROLLER_STATE_PERIOD_S and not at_once:
             return
         self._polled_at = now
         for state, _received in self._state.take():
             self._take("controller", getattr(state, "speed_scaling_factor", 1.0))
-            reference = getattr(state, "reference", None)  # older messages have none
+            reference = getattr(state, "reference", None)  # missing in older messages
             if reference is not None and len(reference.positions) == len(state.joint_names):
                 stamp = to_nanoseconds(state.header.stamp) / NANOSECONDS
                 self._on_reference(stamp, tuple(state.joint_names), np.asarray(reference.positions))
 
     @property
     def factor(self) -> float:
-        """Factor of the source that slows down most; 1 without any."""
+        """Smallest factor of all sources; 1 without a source."""
         return min(self._factors.values(), default=1.0)
 
     def _take(self, source: str, factor: float) -> None:
@@ -79,7 +79,7 @@ class ControllerState:
 
 
 def _controller_state_type() -> Any:
-    """Type of the controller's state; None if control_msgs is not installed."""
+    """Return the type of the controller's state; None if control_msgs is not installed."""
     try:
         from control_msgs.msg import JointTrajectoryControllerState
     except ImportError:
@@ -91,7 +91,7 @@ class RobotInterface(RobotStates):
     """Robot description, joint states, recorder and command interface of one robot; see :class:`RobotStates`.
 
     ``on_speed_scaling`` is called with the speed scaling, 1 at full speed, whenever a source publishes it;
-    ``on_reference`` with the stamp [s] and the position ``(n,)`` that the controller aims at, whenever that is read.
+    ``on_reference`` with the stamp [s] and position ``(n,)`` of the controller's reference, whenever it is read.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class RobotInterface(RobotStates):
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
 
     def configure(self) -> None:
-        """Read the robot and prepare the command interface; raise InertidError if one of them cannot be used."""
+        """Read the robot and prepare the command interface; raise InertidError if either cannot be used."""
         self.read_robot()
         if self._commander is None:
             make = COMMANDERS[self._options.command_interface]
@@ -130,17 +130,17 @@ class RobotInterface(RobotStates):
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a command interface."""
+        """True if the command interface exists."""
         return self._commander is not None
 
     @property
     def recorder_is_fresh(self) -> bool:
-        """Whether a status of the recorder was received lately."""
+        """True if a status of the recorder was received recently."""
         return self._recorder is not None and time.monotonic() - self._recorder[0] <= _RECORDER_TIMEOUT_S
 
     @property
     def has_controller(self) -> bool:
-        """Whether a controller that takes commands has been discovered."""
+        """True if a controller that accepts commands has been discovered."""
         return self._commander is not None and self._commander.has_controller
 
     @property
@@ -154,18 +154,18 @@ class RobotInterface(RobotStates):
 
     @property
     def recorder_writes(self) -> bool:
-        """Whether the recorder confirms that it writes samples."""
+        """Return True if the recorder confirms that it writes samples."""
         return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
 
     def check_recorder(self) -> None:
         """Raise ExcitationError unless the recorder confirms that it writes samples."""
         if not self.recorder_writes:
             status = self._recorder[1] if self._recorder is not None else None
-            why = status.message if status is not None else "no status was received from it"
+            why = status.message if status is not None else "it has not sent a status"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
     def poll(self, may_send: bool = False) -> None:
-        """Take the joint states and the controller's state that have come; call it at every tick.
+        """Take the received joint states and controller states; call it at every tick.
 
         If a horizon may be sent after this, the controller's state is read at once.
         """
@@ -180,15 +180,15 @@ class RobotInterface(RobotStates):
         return self._controller_state.factor
 
     def interference(self) -> str:
-        """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
+        """Return why commands do not arrive, or the other nodes that command or publish states; else empty."""
         return self.controller_problem() or self.several_publishers()
 
     def controller_problem(self) -> str:
-        """Why commands do not arrive, or which other node commands; empty if all is well."""
+        """Return why commands do not arrive, or the other node that commands; empty if all is well."""
         return self._manager.problem() or self.commander.problem()
 
     def halt(self) -> str:
-        """Why the controller has stopped the robot by itself and holds it; empty if it has not as far as is known."""
+        """Return why the controller itself stopped the robot and holds it; empty if no such stop was reported."""
         return self._manager.inactivity() or self.commander.halt()
 
     @property

@@ -1,4 +1,4 @@
-"""StateMachine: the one place that decides what the excitation node may do. No ROS, no clock of its own."""
+"""StateMachine: all decisions of the excitation node, without ROS and without its own clock."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,27 +14,27 @@ from inertid_ros.excitation.execution.supervisor import Supervisor
 
 from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker
 
-if TYPE_CHECKING:  # of ROS, which the state machine does not need
+if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
     from inertid_ros.action import Excite
 
     from .robot_interface import RobotInterface
 
 
-_INTERFERENCE_PERIOD_S = 0.1  # between two looks at which other nodes command or publish
+_INTERFERENCE_PERIOD_S = 0.1  # between two checks for other nodes that command or publish
 
 
 class State(Enum):
     """State of the excitation node."""
 
     UNCONFIGURED = "unconfigured"
-    INACTIVE = "inactive"  # configured; nothing can move the robot
+    INACTIVE = "inactive"  # configured; goals are refused
     ARMED = "armed"  # at rest, accepts goals
-    PLANNING = "planning"  # a goal is active, nothing moves yet: states are collected, a motion is planned and checked
+    PLANNING = "planning"  # a goal is active, the robot rests: states are collected, a motion is planned and checked
     APPROACHING = "approaching"  # on the way to the start of the plan
     MOVING = "moving"  # along the plan
     STOPPING = "stopping"  # braking, or waiting for rest
-    WAITING = "waiting"  # at rest on the path, and goes on by itself once joint states come again
-    FAULT = "fault"  # stopped by a fault; disarming and arming again ends that
+    WAITING = "waiting"  # at rest on the path; continues by itself when joint states come again
+    FAULT = "fault"  # stopped by a fault; disarming and arming again clears the fault
     FINALIZED = "finalized"  # shut down, at rest
 
 
@@ -65,16 +65,16 @@ _STATE_OF_STAGE = {
 class StateMachine:
     """State of the excitation node: arming and one goal at a time.
 
-    A motion ends in ARMED, or after a fault in FAULT, or, if the node was disarmed meanwhile, in INACTIVE. A goal is
-    accepted only while the node is armed, and every loss of the arming stops it. ``planner`` starts the preparation of
-    a motion in another process.
+    A motion ends in ARMED, after a fault in FAULT, and in INACTIVE if the node was disarmed during the motion. A goal
+    is accepted only while the node is armed, and disarming stops the goal. ``planner`` starts the preparation of a
+    motion in another process.
 
     Attributes
     ----------
     goal : ExcitationGoal or None
         The active goal.
     outcome : GoalOutcome or None
-        Of the last goal that ended or was refused.
+        Outcome of the last goal that ended or was refused.
     last_fault : str
         The last fault that latched, also after the node is armed again; empty before the first.
     """
@@ -91,7 +91,7 @@ class StateMachine:
         self.last_fault = ""
         self._at_rest, self._message = State.UNCONFIGURED, "not configured"  # state in which motions end
         self._robot, self._robot_options, self._planner = robot, robot_options, planner
-        self._looked = -math.inf  # time of the last look for interference
+        self._looked = -math.inf  # time of the last check for interference
 
     @property
     def message(self) -> str:
@@ -106,7 +106,7 @@ class StateMachine:
 
     @property
     def is_armed(self) -> bool:
-        """Whether motions may begin or go on, or a fault waits to be looked at."""
+        """True if motions may begin or continue, or a fault is not cleared yet."""
         return self.goal is not None or self._at_rest in (State.ARMED, State.FAULT)
 
     @property
@@ -116,24 +116,24 @@ class StateMachine:
 
     @property
     def progress(self) -> PreparationProgress | ExecutionProgress | None:
-        """How far planning or execution has come; None before either."""
+        """Progress of planning or execution; None before planning."""
         return self.goal.progress if self.goal is not None else None
 
     # Lifecycle
 
     def configure(self, problem: str = "") -> None:
-        """Take up robot and command interface, or the problem with them."""
+        """Enter the configured state, or keep the problem with robot or command interface."""
         self._rest_in(State.UNCONFIGURED if problem else State.INACTIVE, problem or "configured; activate to arm")
 
     def clean_up(self) -> str:
-        """Forget the configuration; return why not, empty on success."""
+        """Forget the configuration; return the reason for a refusal, empty on success."""
         if self.goal is not None:
             return "not cleaned up: the last motion is still coming to rest; try again"
         self._rest_in(State.UNCONFIGURED, "not configured")
         return ""
 
     def arm(self) -> str:
-        """Accept goals, also after a fault; return why not, empty on success."""
+        """Accept goals, also after a fault; return the reason for a refusal, empty on success."""
         if self.goal is not None:
             return "not armed: the last motion is still coming to rest; try again"
         if self.state is not State.INACTIVE:
@@ -142,19 +142,19 @@ class StateMachine:
         return ""
 
     def disarm(self) -> None:
-        """Accept no goal; a motion brakes."""
+        """Refuse goals; a motion brakes."""
         self._rest_in(State.INACTIVE, "not armed; activate to arm")
         self.stop("deactivated")
 
     def shut_down(self, reason: str) -> None:
-        """Accept no goal any more; a motion brakes."""
+        """Refuse all further goals; a motion brakes."""
         self._rest_in(State.FINALIZED, reason)
         self.stop(reason)
 
     # The goal
 
     def begin(self, request: "Excite.Goal", options: MotionOptions) -> bool:
-        """Begin a goal; false where another one is active. One that comes unarmed is refused by its outcome."""
+        """Begin a goal; return False if another goal is active. If unarmed, the outcome is a refusal."""
         if self.goal is not None:
             return False
         if self.state is State.ARMED:
@@ -162,17 +162,17 @@ class StateMachine:
             self._update()
         else:
             why = self._message if self.state is State.FAULT else f"excitation is not armed ({self._message})"
-            self.outcome = GoalOutcome(Ending.REFUSED, f"{why} (nothing moved)")
+            self.outcome = GoalOutcome(Ending.REFUSED, f"{why} (the robot did not move)")
         return True
 
     def go(self) -> str:
-        """Move along the motion that waits for this; return why not, empty on success."""
-        return "" if self.goal is not None and self.goal.go() else "no motion waits to begin"
+        """Begin the motion that waits for confirmation; return the reason for a refusal, empty on success."""
+        return "" if self.goal is not None and self.goal.go() else "no motion waits for confirmation"
 
     def tick(self, cancel: bool = False) -> None:
         """Take the next step if it is due; call it every few milliseconds.
 
-        ``cancel`` says that the client has asked for the end of the goal.
+        ``cancel`` is True if the client has requested the end of the goal.
         """
         if self.goal is None:
             return
@@ -193,20 +193,20 @@ class StateMachine:
             self._update()
 
     def latch(self, reason: str) -> None:
-        """Stop as :meth:`stop` does, and accept no goal until armed again, also if none was active."""
+        """Stop like :meth:`stop`, and refuse goals until the node is armed again, also without an active goal."""
         self.stop(reason)
         self._latch(reason)
 
     # Input
 
     def take_state(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state, on which the next tick acts; see :meth:`.StateMonitor.update`."""
+        """Take a joint state for the next tick; see :meth:`.StateMonitor.update`."""
         if self.supervisor is not None:
             self.supervisor.update(stamp, clock, now, position, effort)
 
     @property
     def may_send(self) -> bool:
-        """Whether the motion may be continued at the next tick."""
+        """Return True if the motion may be continued at the next tick."""
         return self.supervisor is not None and self.supervisor.may_send(self._robot.steady())
 
     def take_speed_scaling(self, factor: float) -> None:
@@ -216,19 +216,19 @@ class StateMachine:
             self._update()
 
     def take_reference(self, stamp: float, position: Array) -> None:
-        """Take the position ``(n,)`` that the controller aimed at when its state was stamped [s]."""
+        """Take the position ``(n,)`` of the controller's reference and its stamp [s]."""
         if self.supervisor is not None:
             self.supervisor.update_reference(stamp, position)
 
     def renew_lease(self) -> None:
-        """Note that the client lives."""
+        """Renew the client's lease."""
         if self.goal is not None:
             self.goal.lease.renew(self._robot.steady())
 
     # Transitions
 
     def _update(self) -> None:
-        """Enter the state of the goal, which may have taken a step or ended."""
+        """Enter the state of the goal after its step or its end."""
         goal = self.goal
         if goal is None:
             self._enter(self._at_rest)
@@ -250,14 +250,14 @@ class StateMachine:
             self._rest_in(State.FAULT, f"{reason}; deactivate and activate to arm again")
 
     def _rest_in(self, state: State, message: str) -> None:
-        """Enter a state as soon as nothing moves; FINALIZED is never left."""
+        """Enter a state as soon as the robot rests; FINALIZED is never left."""
         if self._at_rest is not State.FINALIZED:
             self._at_rest, self._message = state, message
         if self.goal is None:
             self._enter(self._at_rest)
 
     def _enter(self, state: State) -> None:
-        """Change the state; no other method does."""
+        """Change the state; only this method does."""
         before, self.state = self.state, state
         if state is not before and state not in TRANSITIONS[before]:
-            raise RuntimeError(f"from {before.value} to {state.value}: no such transition")
+            raise RuntimeError(f"transition from {before.value} to {state.value} is not allowed")

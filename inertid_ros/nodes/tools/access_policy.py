@@ -1,6 +1,6 @@
 """The SROS 2 policy of the nodes: ``python -m inertid_ros.nodes.tools.access_policy security [--ros-args ...]``.
 
-It is made from what the nodes create with the parameters, namespace and remapping after ``--ros-args``.
+It lists the names that the nodes use with the parameters, namespace and remapping after ``--ros-args``.
 """
 
 import argparse
@@ -41,7 +41,7 @@ FILE = "inertid_ros.policy.xml"
 _POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
 """
-_ACTION_INFIX = "/_action/"  # in the names of topics and services that make an action
+_ACTION_INFIX = "/_action/"  # in the names of topics and services of an action
 
 Access = tuple[str, str]
 """Element and attribute of a policy, such as ``("topics", "publish")``."""
@@ -53,13 +53,13 @@ ACCESS: Mapping[Access, Callable[[Node, str, str], Any]] = {
     ("services", "request"): Node.get_client_names_and_types_by_node,
     ("actions", "execute"): get_action_server_names_and_types_by_node,
     ("actions", "call"): get_action_client_names_and_types_by_node}
-"""All accesses in the order of the file, and the function that lists the names that a node uses by it."""
+"""All accesses in the order of the file, each with the function that lists a node's names for this access."""
 
 Used = Mapping[Access, Sequence[str]]
 Identity = tuple[str, str]
 """Name and namespace of a node."""
 
-# A flow makes the clients of its requests one after the other, each for one request only.
+# A flow creates the clients of its requests one after the other, each for one request only.
 _ARMING = ("excitation/change_state", "excitation/get_parameter_types", "excitation/get_state")
 FLOW_REQUESTS: Mapping[str, Used] = {
     "calibrate": {
@@ -69,13 +69,13 @@ FLOW_REQUESTS: Mapping[str, Used] = {
         ("services", "request"): _ARMING,
         ("actions", "call"): ("excitation/excite", "online/identify_payload")},
 }
-"""Flow to names relative to its namespace, with the excitation node moving the robot."""
+"""Flow to the names that it requests, relative to its namespace, if the excitation node moves the robot."""
 
 
 def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
-    """Make every node for a moment with the arguments after ``--ros-args``, and return what it uses.
+    """Create every node briefly with the arguments after ``--ros-args``, and return the names that it uses.
 
-    Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be made.
+    Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be created.
     """
     with tempfile.TemporaryDirectory() as folder:
         rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
@@ -105,11 +105,11 @@ def _replay_parameters(folder: Path) -> Path:
 
 def _used_by_flow(
         node_name: str, options: type[Any], flow_type: Callable[[FlowClient, Any], object]) -> dict[Identity, Used]:
-    """Make a flow, which has a context and signal handlers of its own, and return what it uses and requests."""
+    """Create a flow with its own context and signal handlers, and return the names that it uses and requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with FlowClient(node_name) as client:
-            flow = flow_type(client, declare(client.node, options))  # noqa: F841 - while it lives, so do its endpoints
+            flow = flow_type(client, declare(client.node, options))  # noqa: F841 - keeps its endpoints alive
             name, namespace = client.node.get_name(), client.node.get_namespace()
             above = namespace.rstrip("/")
             requested = {
@@ -122,7 +122,7 @@ def _used_by_flow(
 
 
 def used_names(node: Node) -> Used:
-    """Return the names that a node uses by each access, as far as possible relative to the node."""
+    """Return the names that a node uses by each access, relative to the node if possible."""
     name, namespace = node.get_name(), node.get_namespace()
     return {
         access: expressions((full for full, _types in names_of(node, name, namespace)), name, namespace)
@@ -130,7 +130,7 @@ def used_names(node: Node) -> Used:
 
 
 def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[str, ...]:
-    """Return full names as they stand in the profile of a node: sorted, ``~/x`` for its own, ``x`` in its namespace."""
+    """Return the profile's form of full names: sorted, ``~/x`` for the node's own names, ``x`` in its namespace."""
     above = f"{namespace.rstrip('/')}/"
     private = f"{above}{name}/"
     relative = set()
@@ -147,7 +147,7 @@ def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[s
 
 
 def policy_text(nodes: Mapping[Identity, Used]) -> str:
-    """Return the policy that allows each node what it uses, and nothing else."""
+    """Return the policy that allows each node only the names that it uses."""
     policy = Element("policy", version="0.2.0")
     enclaves = SubElement(policy, "enclaves")
     for (name, namespace), used in nodes.items():
@@ -164,8 +164,8 @@ def policy_text(nodes: Mapping[Identity, Used]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        description="write the SROS 2 policy of the nodes, as they are with the arguments after --ros-args")
-    parser.add_argument("folder", nargs="?", default="security", help="of the policy file")
+        description="write the SROS 2 policy of the nodes with the arguments after --ros-args")
+    parser.add_argument("folder", nargs="?", default="security", help="folder of the policy file")
     arguments = [*sys.argv[1:], "--ros-args"]
     index = arguments.index("--ros-args")
     folder = Path(parser.parse_args(arguments[:index]).folder)

@@ -1,6 +1,6 @@
-"""The demo: calibrate a simulated robot with all nodes as processes of their own, and compare with the truth.
+"""The demo: calibrate a simulated robot with all nodes as separate processes, and compare with the truth.
 
-Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. With
+Start it by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` has a robot on force plates. With
 ``ROBOT=payload`` the calibrated arm then grasps a box while it works, and its payload is identified. The simulator
 publishes a robot_description that is wrong by point masses, and the other nodes calibrate it.
 """
@@ -125,7 +125,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         print_payload(*payload)
     if options.robot not in ARMS:
         last_line = describe_centre_of_mass(given, bodies, configuration, work)
-    print(f"{last_line}\n{time.monotonic() - began:.0f} s in all")
+    print(f"{last_line}\n{time.monotonic() - began:.0f} s in total")
     return status
 
 
@@ -136,7 +136,7 @@ def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[
 
 def _track(processes: Processes, configuration: Path) -> str:
     """Run the example of gravity compensation with both sets of parameters, and return its last lines."""
-    print("tracking with gravity compensation, either set of parameters ...", flush=True)
+    print("tracking with gravity compensation, with both sets of parameters ...", flush=True)
     name = "gravity_compensation"
     example = _share().parent.parent / "lib" / "inertid_ros" / name
     command = [sys.executable, str(example), "--ros-args"]
@@ -153,11 +153,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated robot.")
     parser.add_argument(
         "--robot", default="arm", choices=CONFIGURATIONS,
-        help="arm: seven joints; payload: it then grasps a box; biped: an exoskeleton on two force plates; humanoid: on"
+        help="arm: seven joints; payload: arm that grasps a box; biped: exoskeleton on two force plates; humanoid: on"
         " one foot")
-    parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
-    parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
-    parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
+    parser.add_argument("--output", default="result", help="result directory; an earlier demo's result is replaced")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the point masses, the drives and the noise")
+    parser.add_argument("--config", default="", help="parameter file instead of the robot's file in config")
     return parser.parse_args(arguments)
 
 
@@ -215,7 +215,7 @@ def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> N
 
 
 def describe_centre_of_mass(model: RobotModel, bodies: Mapping[str, Array], configuration: Path, work: Path) -> str:
-    """Return a line on the whole robot's centre of mass against the truth, in the last recording, which is held out."""
+    """Return a line on the whole robot's centre of mass against the truth, in the last recording (held out)."""
     options = load_configuration(configuration)
     bag = sorted((work / "recordings").iterdir())[-1]
     samples = prepare(read_bag(bag, options.topics, model.joint_names), model, options.prepare)

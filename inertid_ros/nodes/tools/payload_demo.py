@@ -42,7 +42,7 @@ def attached(box: MassComInertia, link: str, stamp: Time) -> InertiaStamped:
 
 
 def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> TrajectoryArrays:
-    """Return movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
+    """Return movements from rest to rest, each to a random pose near the first pose; a controller interpolates them.
 
     ``start`` ``(n,)`` is the pose at the beginning and the end [rad]; all movements take ``seconds``.
     """
@@ -67,13 +67,13 @@ class DemoNode:
         rclpy.try_shutdown()
 
     def listen(self, message_type: Any, topic: str, qos: QoSProfile = LATCHED, maximum: int | None = None) -> Any:
-        """Return the messages of a topic, which are added as they come; at most so many, the newest."""
+        """Return a container of the messages of a topic, at most the newest ``maximum``; new messages are added."""
         messages: deque[Any] = deque(maxlen=maximum)
         self.node.create_subscription(message_type, topic, messages.append, qos)
         return messages
 
     def until(self, condition: Callable[[], Any], otherwise: str, timeout_s: float = _EVENT_TIMEOUT_S) -> None:
-        """Spin until a condition holds; raise InertidError with the message if the time is over."""
+        """Spin until a condition holds; raise InertidError with the message after the timeout."""
         end = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > end:
@@ -85,7 +85,7 @@ class DemoNode:
 
 
 def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPayload.Result]:
-    """Have the simulated arm work, grasp a box, identify it and let go; raise InertidError if a step fails."""
+    """Let the simulated arm work, grasp a box, identify it and release it; raise InertidError if a step fails."""
     rng = np.random.default_rng(seed)
     box = homogeneous_box(rng, float(rng.uniform(*_MASS_RANGE_KG)))
     with DemoNode() as demo:
@@ -100,15 +100,15 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPa
         if start is None:
             raise InertidError("the simulator's joint states have other joints; see its log")
         commands.publish(to_joint_trajectory(movements(model, start.position, rng, _WORK_S)))
-        print("the arm works; its parameters are followed ...", flush=True)
+        print("the arm works; the online node follows its parameters ...", flush=True)
         demo.wait_for("parameters of the online node", lambda: parameters and client.server_is_ready())
         grasp = time.monotonic() + float(rng.uniform(2.0, 4.0))
         demo.wait_for("time for the box", lambda: time.monotonic() > grasp)
-        print("a box is put into its hand", flush=True)
+        print("the arm grasps a box", flush=True)
         attach.publish(attached(box, LINK, demo.node.get_clock().now().to_msg()))
         _show_change(demo, changes, lambda change: change.settled and change.cause == RobotChange.PAYLOAD)
         answer = _identify(demo, client)
-        print("it lets go", flush=True)
+        print("the arm releases the box", flush=True)
         attach.publish(InertiaStamped())
         _show_change(demo, changes, lambda change: change.cause == RobotChange.AS_CALIBRATED)
     return box, answer

@@ -1,4 +1,4 @@
-"""Child processes of the demo, and a ROS domain of their own."""
+"""Child processes of the demo in their own ROS domain."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inertid_ros.core.errors import InertidError
 
-SERVING_NODES = ("simulator", "excitation", "recorder", "identifier")  # that a calibration needs
+SERVING_NODES = ("simulator", "excitation", "recorder", "identifier")  # needed by a calibration
 _STOP_TIMEOUT_S = 8.0
 _DOMAINS = range(101, 0, -1)  # 1 to 101 is safe on every system
 
@@ -30,7 +30,7 @@ def claim_domain() -> Iterator[int]:
                 continue
             yield domain
             return
-    raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of their owners")
+    raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of the processes that hold them")
 
 
 class Processes:
@@ -52,7 +52,7 @@ class Processes:
             self._running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def wait(self, name: str, timeout_s: float) -> int:
-        """Return the exit status of a process; raise InertidError if another one ends, or if the time is over."""
+        """Return the exit status of a process; raise InertidError if another process ends, or after the timeout."""
         end = time.monotonic() + timeout_s
         while (status := self._running[name].poll()) is None:
             for other, process in self._running.items():

@@ -1,1 +1,1 @@
-"""Contents of a URDF: text, joints, units, meshes, shapes, inertias of links without."""
+"""Contents of a URDF: text, joints, units, meshes, shapes, missing inertias."""

@@ -1,4 +1,4 @@
-"""Joints of a parsed URDF: which can move or are held, their links, limits, friction, and their Pinocchio model."""
+"""Joints of a parsed URDF: movable and held joints, links, limits, friction, and the Pinocchio model."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class JointLimits:
 
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
-    """Positions [rad or m] of joints to lock, which must be movable, with those of the joints that mimic them."""
+    """Positions [rad or m] of movable joints to lock, and of joints that mimic them."""
     joints, mimics = parsing.by_name(root, "joint"), _mimics(root)
     movable = [name for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
     for name in wanted:
         if name not in movable:
-            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
+            raise ModelError(f"locked joint '{name}': the URDF has no movable joint of this name; it has {movable}")
     locked = {name: float(position) for name, position in wanted.items()}
     settled = joints.keys() - movable | locked.keys()
     while ready := [name for name in mimics if name not in locked and mimics[name].get("joint") in settled]:
@@ -49,10 +49,10 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
 
 
 def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str, float]:
-    """Joints that others mimic and that are not locked yet, with the position nearest to zero that they can have.
+    """Leaders of mimic joints that are not locked yet, with their allowed position nearest to zero.
 
-    They are held together with their followers, because a joint that another one drives has no torque to fit. Chains of
-    mimic joints lead to the first leader; a joint whose leader does not exist is held itself. Circles are refused.
+    They are held together with their followers, because a joint that another joint drives has no torque to fit. Chains
+    of mimic joints lead to the first leader; a joint whose leader does not exist is held itself. Circles are refused.
     """
     joints = parsing.by_name(root, "joint")
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
@@ -62,7 +62,7 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
             followers_of_first.add(first)
             first = leaders[first]
             if first in followers_of_first:
-                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{first}'; fix the URDF")
+                raise ModelError(f"URDF joint '{name}': mimics itself through '{first}'; fix the URDF")
         if first not in locked and joints[first].get("type") in parsing.MOVABLE:
             held[first] = float(np.clip(0.0, *position_range(joints[first])))
     return held
@@ -75,23 +75,23 @@ def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]
 
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
-    """Lower and upper limit of a joint's position [rad or m]; infinite if it has none."""
+    """Lower and upper limit of a joint's position [rad or m]; infinite without a limit."""
     if joint.find("limit") is None or joint.get("type") == "continuous":
         return -np.inf, np.inf
     return parsing.number(joint, "limit", "lower", 0.0), parsing.number(joint, "limit", "upper", 0.0)
 
 
 def _mimics(root: etree._Element) -> dict[str, etree._Element]:
-    """Joint to its ``<mimic>``; simplified robots leave it behind on joints made fixed, which do not count."""
+    """Movable joint to its ``<mimic>``; simplified robots may have it on fixed joints, which are ignored."""
     joints = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
     return {str(joint.get("name")): joint.find("mimic") for joint in joints if joint.find("mimic") is not None}
 
 
 def rigidly_joined(root: etree._Element, link: str, held: Collection[str] = ()) -> list[str]:
-    """A link, and those that joints which are fixed or ``held`` connect behind it."""
+    """A link, and the links that fixed or ``held`` joints connect behind it."""
     rigid = [joint for joint in root.findall("joint") if joint.get("type") == "fixed" or joint.get("name") in held]
     links = [link]
-    for parent in links:  # grows
+    for parent in links:  # the loop extends it
         links += [parsing.ends(joint)[1] for joint in rigid if parsing.ends(joint)[0] == parent]
     return links
 
@@ -131,12 +131,12 @@ def reduced_model(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Mod
 
 
 def without_geometry(root: etree._Element) -> str:
-    """URDF without meshes, without friction, which Pinocchio may refuse, and with continuous joints as revolute ones of
-    very wide limits (one number each)."""
+    """URDF without meshes and friction, which Pinocchio may refuse; continuous joints are revolute with very wide
+    limits (one number each)."""
     copy = etree.fromstring(etree.tostring(root))
     etree.strip_elements(copy, "visual", "collision", "dynamics", with_tail=False)
     for limit in copy.iterfind("joint/limit"):
-        for key in ("velocity", "effort"):  # Pinocchio refuses what lacks them
+        for key in ("velocity", "effort"):  # Pinocchio refuses limits without them
             limit.set(key, limit.get(key, "0"))
     for joint in copy.findall("joint"):
         if joint.get("type") == "continuous":
@@ -157,7 +157,7 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if no joint has it."""
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if it is impossible."""
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):

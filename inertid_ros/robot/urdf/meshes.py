@@ -1,7 +1,7 @@
-"""Mesh files of a URDF: where they are, and their surfaces, read by Coal in another process.
+"""Mesh files of a URDF: search for files, and surfaces, read by Coal in another process.
 
-The author of a URDF chooses its meshes, and the libraries that read them crash on some files, loop on others and take
-any amount of memory. All of that stays in the other process; what comes back are arrays that have been checked.
+Mesh files are untrusted: the libraries that read them crash on some files, loop on other files and take any amount of
+memory. These failures stay in the other process, which returns checked arrays.
 """
 
 import math
@@ -25,20 +25,20 @@ from inertid_ros.core.worker import Worker, WorkerProcess
 _CACHE_VARIABLE = "ROBOT_DESCRIPTIONS_CACHE"
 _SCHEMES = ("package://", "model://", "file://")
 _SECONDS = 60  # of processor time for one file; a million triangles take 20
-_ALL_S = 300.0  # for all meshes of a robot, however many of them end their process
+_ALL_S = 300.0  # for all meshes of a robot, even if many of them end their process
 _MEMORY_MB = 4096  # a million triangles take 1200
 _POLL_PERIOD_S = 0.002
-_FARTHEST = 1000.0  # m from the link's frame; metres in place of millimetres put a link of an arm as far
+_FARTHEST = 1000.0  # m from the link's frame; millimetres taken for metres exceed this for a link of an arm
 _MIN_THICKNESS_RATIO = 1e-9  # of the size of a mesh
-_MAX_CACHED_MESHES = 512  # of processes that read one description after another
+_MAX_CACHED_MESHES = 512  # for processes that read many descriptions
 
 
 def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_folder: Path | None = None) -> Path:
     """File of a mesh's URL; ModelError if it is not found.
 
-    Searched are, in this order, the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and
-    ``ROS_PACKAGE_PATH``, and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as
-    the package's also under another name, such as that of a cloned repository.
+    The search order is: the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and ``ROS_PACKAGE_PATH``,
+    and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as the folder of the
+    package even if it has another name, such as the name of a cloned repository.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
     """
     for name in dict.fromkeys((filename, unquote(filename))):
         for candidate in _candidates(name, packages, urdf_folder):
-            if os.path.isfile(candidate):  # also of a name that no file can have
+            if os.path.isfile(candidate):  # False also for an impossible name
                 return candidate
     raise ModelError(
-        f"{where}: mesh '{filename}' is not found in folders above the URDF, those of ROS, or mesh_folders; name the"
-        " folder that holds its package with excitation.collision.mesh_folders (--set"
+        f"{where}: mesh '{filename}' is not found in folders above the URDF, folders of ROS, or mesh_folders; name"
+        " the folder that holds its package with excitation.collision.mesh_folders (--set"
         " excitation.collision.mesh_folders=[FOLDER])"
     )
 
@@ -147,7 +147,7 @@ _read: dict[MeshFile, Mesh | Unreadable] = {}
 
 
 def read_meshes(files: Iterable[MeshFile]) -> dict[MeshFile, Mesh | Unreadable]:
-    """Read meshes, all in one process; the mesh that ends it is unreadable, and a new process continues."""
+    """Read all meshes in one process; a mesh that ends the process is unreadable, and a new process continues."""
     requested = list(dict.fromkeys(files))
     out = {file: _read[file] for file in requested if file in _read}
     missing, end = [file for file in requested if file not in out], time.monotonic() + _ALL_S
@@ -162,13 +162,13 @@ def read_meshes(files: Iterable[MeshFile]) -> dict[MeshFile, Mesh | Unreadable]:
 
 
 def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unreadable]:
-    """Meshes up to and with the first that ends the process."""
+    """Meshes up to and including the first mesh that ends the process."""
     if time.monotonic() > end:
         return [_LATE] * len(files)
     try:
         process = WorkerProcess(memory_mb=_MEMORY_MB, nice=0)
     except OSError as error:
-        return [Unreadable(f"no process can be started to read it: {error.strerror}", "end others")] * len(files)
+        return [Unreadable(f"a process to read it cannot be started: {error.strerror}", "end processes")] * len(files)
     worker: Worker[Mesh | Unreadable, None] = Worker(
         "reading meshes", _read_files, (list(files), _SECONDS), end - time.monotonic(), process, reports=len(files)
     )
@@ -187,7 +187,7 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
 
 
 def _failure(worker: Worker[Any, Any], error: str, end: float) -> Unreadable:
-    """Why a process that had time until ``end`` (monotonic clock) ended."""
+    """Reason why a process with time until ``end`` (monotonic clock) has ended."""
     if time.monotonic() > end:
         return _LATE
     if worker.ended_by == "SIGXCPU":
@@ -210,7 +210,7 @@ def _read_files(files: Sequence[MeshFile], seconds: int, progress: Callable[[Mes
 
 
 def _allow_seconds(seconds: int) -> None:
-    """End this process by SIGXCPU after so much more processor time."""
+    """End this process by SIGXCPU after ``seconds`` more of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit, hard = math.ceil(used.ru_utime + used.ru_stime) + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
@@ -231,7 +231,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         farthest = float(np.abs(vertices).max(initial=0.0))
         if farthest > _FARTHEST:
             remedy = 'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again'
-            return Unreadable(f"it extends to {farthest:.3g} m, and no link to more than {_FARTHEST:g} m", remedy)
+            return Unreadable(f"it extends to {farthest:.3g} m, more than any link ({_FARTHEST:g} m)", remedy)
         extent = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
         if len(vertices) < 4 or extent[-1] < _MIN_THICKNESS_RATIO * extent[0]:  # Coal crashes on their hulls
             return Unreadable("it is flat", "give it a thickness, or use a <box>")
@@ -245,8 +245,8 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         return Unreadable(*str(error).split("; "))
     except MemoryError:
         raise
-    except Exception as error:  # whatever the libraries raise
-        if "bad_alloc" in str(error):  # of C++
+    except Exception as error:  # the libraries raise errors of any type
+        if "bad_alloc" in str(error):  # from C++
             raise MemoryError from None
         return Unreadable(_reason(str(error)) or error.__class__.__name__, "replace the file")
 

@@ -1,4 +1,4 @@
-"""Inertias for links without: those of their shapes at a stated density."""
+"""Inertias for links without inertia, from their shapes at a stated density."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -18,25 +18,25 @@ from .joints import rigidly_joined
 from .shapes import corners_in_body, read_shapes
 
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
-_BAR_WIDTH_RATIO = 0.2  # of its length, for the bar instead of a link without shape
+_BAR_WIDTH_RATIO = 0.2  # width over length of the bar that replaces a link without shape
 _MIN_BAR_SIZE = 0.04  # m; width and length
-_MIN_HALF_THICKNESS = 1e-3  # m; of flat shapes, such as an image of a plate
+_MIN_HALF_THICKNESS = 1e-3  # m; for flat shapes, such as an image of a plate
 
 
 def with_inertias(
     text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None,
     shapes: bool = True,
 ) -> str:
-    """URDF with inertias for moving links that have none, neither themselves nor in links fixed to them.
+    """Return the URDF with inertias for moving links without inertia in themselves and in links fixed to them.
 
     Links of the body with shapes, ``<collision>`` or else ``<visual>``, get the inertia of their convex hulls. Without
-    any shape, the moving link gets that of a bar to each joint behind it.
+    any shape, the moving link gets the inertia of a bar to each joint behind it.
 
     Parameters
     ----------
-    root : of ``text``, the URDF.
+    root : root element of ``text``.
     bodies : moving links without inertia.
-    held : locked joints, through which links belong to a body too.
+    held : locked joints; links behind them belong to the body, too.
     folder : folder of the URDF, for its meshes.
     shapes : whether shapes are used; otherwise all links are bars.
     """
@@ -52,7 +52,7 @@ def with_inertias(
 
 
 def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, Array]:
-    """Inertias ``(10,)`` of the shapes of links; shapes that cannot be used are reported by those who need them."""
+    """Inertias ``(10,)`` of the shapes of links; unusable shapes are reported by code that needs them."""
     frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
     shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
     for problem in unreadable.values():
@@ -64,7 +64,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 
 
 def _bars(root: etree._Element, link: str) -> Array:
-    """``(10,)`` parameters of bars from a link's joint to those behind it, or of a cube if there are none."""
+    """``(10,)`` parameters of bars from a link's joint to the joints behind it, or of a cube without such joints."""
     ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
     cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
@@ -78,7 +78,7 @@ def _bars(root: etree._Element, link: str) -> Array:
 def convex_hull(points: Array, density: float) -> Array:
     """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
 
-    The hull is cut into tetrahedra from its middle to its triangles, whose second moments are exact.
+    The hull is cut into tetrahedra from its middle to its triangles; their second moments are exact.
     """
     try:
         hull = scipy.spatial.ConvexHull(points)

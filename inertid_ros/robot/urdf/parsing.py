@@ -1,7 +1,7 @@
 """URDF text, checked before a less strict parser reads it; expansion of xacro.
 
-Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links. All
-that it would accept silently is refused here, and the element is named.
+Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links. This
+module refuses input that Pinocchio accepts silently, and names the element.
 """
 
 import math
@@ -20,7 +20,7 @@ _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
 _MAX_PATH_LENGTH = 4096
-_MAX_NUMBER = 1e100  # of any quantity; products of larger ones overflow
+_MAX_NUMBER = 1e100  # of any quantity; products of larger numbers overflow
 _MAX_COORDINATE_M = 1e6  # m; no part of a robot is that far
 _INERTIA_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
@@ -52,7 +52,7 @@ def read_description(source: str | Path) -> str:
 
 
 def parse_xml(content: bytes) -> etree._Element:
-    """Root of XML that nobody vouches for: no entities, no network, no size without bounds."""
+    """Root of untrusted XML: without entities, without network, of bounded size."""
     return etree.fromstring(
         content, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False))
 
@@ -180,7 +180,7 @@ def _check_name(name: str, tag: str) -> None:
 
 
 def place(element: etree._Element) -> str:
-    """Words of messages for the link or joint that an element belongs to."""
+    """Link or joint of an element, in the words of messages."""
     elements = [element, *element.iterancestors()]
     owner = next(element for element in elements if element.tag in ("link", "joint"))
     part = " collision" if any(element.tag in ("collision", "visual") for element in elements) else ""
@@ -188,7 +188,7 @@ def place(element: etree._Element) -> str:
 
 
 def number(parent: etree._Element, path: str, key: str, default: float | None = None) -> float:
-    """Finite attribute ``key`` of the element at a path; ``default``, or ModelError without, if it is absent."""
+    """Finite attribute ``key`` of the element at a path; if it is absent, ``default``, or else ModelError."""
     element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
@@ -207,7 +207,7 @@ def number(parent: etree._Element, path: str, key: str, default: float | None = 
 
 
 def _decimal(text: str) -> float:
-    """Number as every reader of URDFs takes it; Python's underscores and digits of other scripts are a ValueError."""
+    """Number that every URDF reader accepts; ValueError for underscores and non-ASCII digits, which Python accepts."""
     if "_" in text or not text.isascii():
         raise ValueError
     return float(text)
@@ -245,8 +245,8 @@ def axis(joint: etree._Element) -> np.ndarray:
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
-    """Expand a xacro file by the library of ROS 2, which evaluates expressions of the file and reads its includes: only
-    for trusted files. ``arguments`` maps every ``xacro:arg`` to its value.
+    """Expand a xacro file by the library of ROS 2. It evaluates expressions of the file and reads its includes: use it
+    only for trusted files. ``arguments`` maps every ``xacro:arg`` to its value.
     """
     try:
         import xacro

@@ -22,7 +22,7 @@ from .meshes import Mesh, locate_mesh, mesh_file, read_meshes
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 _CYLINDER_CORNERS = 16  # of the polygon around a cylinder
 _MAX_MEAN_EXCESS = 0.006  # m; a shape whose capsule is farther out than this on average is cut in two
-_MAX_CUTS = 3  # at most two to the power of this many capsules for one shape
+_MAX_CUTS = 3  # at most 2**_MAX_CUTS capsules for one shape
 _CENTRING_STEPS = 12
 
 
@@ -33,9 +33,9 @@ class CollisionShape:
     Attributes
     ----------
     body : moving body that the link belongs to; -1 for the fixed root.
-    placement : (4, 4), of the shape in the frame of that body (for -1, of the root link).
+    placement : (4, 4), pose of the shape in the frame of the body (for -1, of the root link).
     geometry : ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
-    size : m; full edges of a box; radius; radius and length; nothing for a mesh.
+    size : [m]; full edges of a box; radius of a sphere; radius and length of others; empty for a mesh.
     scale : factors of a mesh along its axes.
     """
 
@@ -87,12 +87,12 @@ def read_shapes(
     root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
     visual: bool = False,
 ) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
-    """Shapes of links, and links with a problem: with a mesh file, and with a geometry or the place of a mesh.
+    """Shapes of links, problems of mesh files by link, and problems of geometries and mesh paths by link.
 
     Parameters
     ----------
     frames : link to its frame as in :func:`collision_shape`; other links are left out.
-    visual : whether links without ``<collision>`` have the shapes of their ``<visual>``.
+    visual : whether links without ``<collision>`` use the shapes of their ``<visual>``.
     """
     placed: list[CollisionShape] = []
     unusable: dict[str, str] = {}
@@ -109,7 +109,7 @@ def read_shapes(
 
 
 def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape], dict[str, str]]:
-    """Shapes with their meshes, all read together, and for links with an unreadable mesh the reason."""
+    """Shapes with their meshes, all read together, and reasons for unreadable meshes by link."""
     files = {id(shape): mesh_file(shape.mesh, shape.scale) for shape in shapes if shape.mesh is not None}
     meshes, usable, problems = read_meshes(files.values()), list[CollisionShape](), dict[str, str]()
     for shape in shapes:
@@ -148,7 +148,7 @@ class Capsule:
 def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
     """Capsules whose union contains a shape, in the frame of its body.
 
-    Exact for balls and capsules; otherwise the convex hull is enclosed, by several capsules if one would be too wide.
+    Exact for spheres and capsules; otherwise they enclose the convex hull, by several capsules if one is too wide.
     """
     if shape.geometry in ("sphere", "capsule"):
         half = np.array([0.0, 0.0, 0.5 * sum(shape.size[1:])])
@@ -159,7 +159,7 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
 
 def corners(shape: CollisionShape) -> Array:
-    """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it (of its hull, for a mesh)."""
+    """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it; corners of the hull for a mesh."""
     if shape.surface is not None:
         return shape.surface.hull_vertices
     if shape.geometry == "box":
@@ -186,11 +186,11 @@ def _around(content: bytes) -> tuple[Capsule, ...]:
 
 
 def _cover(points: Array, cuts: int) -> list[Capsule]:
-    """Capsules around the convex hull of points, which is cut if capsules become tighter."""
+    """Capsules around the convex hull of points; the hull is cut if capsules become tighter."""
     capsule = enclosing_capsule(points)
     try:
         hull = scipy.spatial.ConvexHull(points)
-    except scipy.spatial.QhullError:  # flat: nothing to gain
+    except scipy.spatial.QhullError:  # flat: cuts do not help
         return [capsule]
     if not cuts or (capsule.volume - hull.volume) / capsule.surface < _MAX_MEAN_EXCESS:
         return [capsule]
@@ -218,13 +218,13 @@ def _cut(points: Array, triangles: Array, axis: Array, at: float) -> tuple[Array
 
 
 def _axes(points: Array) -> Sequence[Array]:
-    """Candidate directions: the axes of the frame, along which parts are drawn, and the principal axes."""
+    """Candidate directions: the axes of the frame (parts are drawn along them) and the principal axes."""
     centred = points - points.mean(axis=0)
     return [*np.eye(3), *np.linalg.eigh(centred.T @ centred)[1].T]
 
 
 def enclosing_capsule(points: Array) -> Capsule:
-    """Small capsule that contains all points ``(V, 3)``: the smallest of those along likely axes."""
+    """Small capsule that contains all points ``(V, 3)``: the smallest capsule along candidate axes."""
     return min((_along(points, axis) for axis in _axes(points)), key=lambda capsule: capsule.volume)
 
 

@@ -16,14 +16,14 @@ from inertid_ros.core.inertial_parameters import URDF_INERTIA, mass_com_inertia
 from .parsing import parse_description
 
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
-_WRITTEN = {  # by calibration, in links and joints: path of an element, and its attributes
+_WRITTEN = {  # path and attributes of elements that calibration writes
     "link": (
         ("inertial/mass", ("value",)), ("inertial/origin", ("xyz", "rpy")),
         ("inertial/inertia", URDF_INERTIA),
     ),
     "joint": (("dynamics", ("damping", "friction")),),
 }
-_MAX_RELATIVE_ROUNDING = 1e-9  # smaller changes of a number are those of its notation
+_MAX_RELATIVE_ROUNDING = 1e-9  # smaller changes of a number come from its notation
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Element:
 
 
 def locate(text: bytes) -> Element:
-    """Root element of well-formed UTF-8 XML, with all below it; expat's ExpatError if it is not well-formed."""
+    """Root element of well-formed UTF-8 XML, with all descendants; expat's ExpatError if it is not well-formed."""
     parser = expat.ParserCreate("utf-8")
     top = Element("", {}, 0, 0)
     stack = [top]
@@ -78,7 +78,7 @@ def with_children(text: str, children: Mapping[tuple[str, str, str], Sequence[st
     """
     content = text.encode()
     parents = {(element.tag, element.attributes.get("name")): element for element in locate(content).children}
-    edits: list[tuple[int, int, bytes]] = []  # start and end of what is replaced
+    edits: list[tuple[int, int, bytes]] = []  # start, end, replacement
     for (tag, name, child), lines in children.items():
         parent = parents[tag, name]
         present = parent.all(child)
@@ -177,7 +177,7 @@ class DhJoint:
 
     Attributes
     ----------
-    parent : link that it is mounted on; the base is 0, the link behind the first row 1, and so on.
+    parent : link that carries the joint: 0 for the base, 1 for the link behind the first row, and so on.
     alpha, theta : rad. The position of a revolute joint adds to theta.
     a, d : m. The position of a prismatic joint adds to d.
     mount : ``(3,)`` m; start of the row in the parent's frame, for arms that begin away from the base's origin.
@@ -193,13 +193,13 @@ class DhJoint:
 
     @property
     def rotation(self) -> Array:
-        """``(3, 3)`` joint frame in the parent's at position zero; right angles without rounding."""
+        """``(3, 3)`` joint frame in the parent frame at position zero; right angles without rounding."""
         (ca, sa), (ct, st) = _cos_sin(self.alpha), _cos_sin(self.theta)
         return np.array([[ct, -st, 0.0], [st * ca, ct * ca, -sa], [st * sa, ct * sa, ca]])
 
     @property
     def translation(self) -> Array:
-        """``(3,)`` origin of the joint frame in the parent's [m]."""
+        """``(3,)`` origin of the joint frame in the parent frame [m]."""
         cosine, sine = _cos_sin(self.alpha)
         return np.array(self.mount) + np.array([self.a, -sine * self.d, cosine * self.d])
 

@@ -1,6 +1,6 @@
-"""Wrong units of lengths, masses, inertias and limits in a URDF, such as those of CAD exporters.
+"""Wrong units of lengths, masses, inertias and limits in a URDF, such as from CAD exporters.
 
-They are recognised by sizes and speeds that no robot has.
+Wrong units give sizes and speeds that are impossible for a robot.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from .joints import JointLimits
 
 # Inertias and masses. Over the 62 robots of example-robot-data that load, the median radius of gyration is 0.02 to 0.9
-# of the length of the longest chain of links; one of kg mm^2 or g mm^2 is 1000 times as long. The bound is just below
-# the least of these: robots of unit bodies on short links are no mistake. Mass over the cube of this length is 1.2 to
-# 48 kg/m^3; grams and tonnes are a factor of 1000 away, the bounds in the geometric middle.
+# of the length of the longest chain of links; in kg mm^2 or g mm^2 it is 1000 times as long. The bound is just below
+# the smallest of these radii: robots of unit bodies on short links are correct. Mass over the cube of this length is
+# 1.2 to 48 kg/m^3; grams and tonnes are a factor of 1000 away, and the bounds lie in the geometric middle.
 _MAX_GYRATION_RATIO = 15.0
 _MAX_DENSITY, _MIN_DENSITY = 250.0, 0.04  # kg/m^3
-_MIN_LINKS_FOR_DENSITY = 3  # fewer links do not show the size of the robot
+_MIN_LINKS_FOR_DENSITY = 3  # fewer links do not define the size of the robot
 # Lengths, without the way to the first joint, which may be anywhere in the world. In millimetres the length is 10 m for
-# the smallest robot and the density 1e-9 of what it should be, in centimetres 1e-6: both are distinct from a crane, and
+# the smallest robot and the density 1e-9 of its true value, in centimetres 1e-6: both are distinct from a crane, and
 # from masses in tonnes.
 _MAX_LENGTH, _MIN_DENSITY_OF_LONG = 10.0, 2e-4  # m, kg/m^3
 _USUAL_LENGTH, _USUAL_DENSITY = 1.0, 8.0  # m, kg/m^3
 _LENGTH_UNITS = (
     ("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3)
 )  # fmt: skip
-# Limits. Of these robots no joint but those without a limit turns by more than 20 rad, and none is faster than 60 rad/s
-# but those whose limit stands for none: powers of ten, and what exceeds _MAX_LIMIT.
+# Limits. Joints of these robots have limits of at most 20 rad and 60 rad/s, except numbers that stand for no limit:
+# powers of ten, and numbers above _MAX_LIMIT.
 _MAX_RANGE, _MAX_LIMIT = 25.0, 1500.0  # rad, or rad/s
 _MAX_SPEED = 65.0  # rad/s
-_MAX_TURNS, _TURN_ROUNDING = 20, 5e-3  # limits so close [rad] to multiples of pi are those of a multi-turn joint
+_MAX_TURNS, _TURN_ROUNDING = 20, 5e-3  # limits so close [rad] to multiples of pi belong to a multi-turn joint
 _MAX_STROKE, _MAX_STROKE_SPEED = 100.0, 25.0  # m, m/s
 _GRAVITY = 9.81  # m/s^2
 DEGREES, MILLIMETRES = np.pi / 180, 1e-3
@@ -43,7 +43,7 @@ _SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per se
 
 
 def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
-    """Refuse inertias that are impossible for the size of the robot, naming the worst; warn of unlikely masses.
+    """Refuse inertias that are impossible for the size of the robot, and name the worst; warn of unlikely masses.
 
     ``bodies`` ``(nb, 10)`` are the parameters of the moving links about their joint frames.
     """
@@ -51,7 +51,7 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
     if length <= 0:
         return
     mass, _, inertia = mass_com_inertia(bodies)
-    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # who states gravity in feet uses feet
+    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # gravity in feet means lengths in feet
     _check_lengths(longest_chain(model, from_base=False) / metres, float(mass.sum()))
     gyration = np.sqrt(np.maximum(np.trace(inertia, axis1=1, axis2=2), 0.0) / 2 / mass)
     worst = int(np.argmax(gyration))
@@ -66,18 +66,18 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
         )
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
         remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
-        log_once(f"{found}, and no body has that; {remedy}")
+        log_once(f"{found}, which is impossible; {remedy}")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
         log_once(
             f"URDF link '{links[heaviest]}': has {mass[heaviest]:.3g} kg, and the robot {mass.sum():.3g} kg on"
-            f" {length:.2g} m; if masses are in {unit}, multiply them by {factor}, and inertias alike",
+            f" {length:.2g} m; if masses are in {unit}, multiply masses and inertias by {factor}",
         )
 
 
 def _check_lengths(length: float, mass: float) -> None:
-    """Refuse a robot that is long and hardly has any mass for its length."""
+    """Refuse a robot with far too little mass for its length."""
     if length <= _MAX_LENGTH or mass / length**3 >= _MIN_DENSITY_OF_LONG:
         return
     _, factors, of_masses = map(np.array, zip(*_LENGTH_UNITS, strict=True))
@@ -85,15 +85,15 @@ def _check_lengths(length: float, mass: float) -> None:
     densities = np.log10(of_masses * mass / (factors * length) ** 3 / _USUAL_DENSITY)
     unit, factor, of_mass = _LENGTH_UNITS[int(np.argmin(np.hypot(sizes, densities)))]
     raise ModelError(
-        f"URDF: its joints lie {length:.3g} m behind one another, and all of it has {mass:.3g} kg; lengths seem to be"
+        f"URDF: its longest chain of joints has {length:.3g} m, and its mass is {mass:.3g} kg; lengths seem to be"
         f" in {unit}: multiply xyz of every <origin>, and size, radius, length and scale of every shape, by {factor:g}"
         + (f", masses by {of_mass:g}" if of_mass != 1 else "")
-        + ", and inertias alike, or export it again in metres and kilograms"
+        + ", and correct inertias, too; or export it again in metres and kilograms"
     )
 
 
 def longest_chain(model: pin.Model, from_base: bool = True) -> float:
-    """Longest way along joints [m], from the root or from the first joint."""
+    """Length of the longest chain of joints [m], from the root or from the first joint."""
     lengths = np.zeros(model.njoints)
     for joint in range(1, model.njoints):
         if not (from_base or model.parents[joint]):
@@ -110,7 +110,7 @@ class DoubtfulLimits:
     Attributes
     ----------
     key : ``position`` or ``velocity``.
-    factor : from the unit that they seem to be in to SI.
+    factor : factor from the apparent unit to SI.
     option : YAML that replaces the limits in planning, in SI units.
     """
 
@@ -128,12 +128,12 @@ class DoubtfulLimits:
 def doubtful_limits(
     names: tuple[str, ...], limits: JointLimits, slides: NDArray[np.bool_], length: float
 ) -> tuple[DoubtfulLimits, ...]:
-    """Limits of positions and velocities that no joint has in SI units.
+    """Limits of positions and velocities that are impossible in SI units.
 
     Parameters
     ----------
     slides : bool (n,), whether a joint is prismatic.
-    length : of the longest way along joints [m].
+    length : length of the longest chain of joints [m].
     """
     far = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
     width = np.where(np.isfinite(far), limits.upper - limits.lower, 0.0)
@@ -155,7 +155,7 @@ def doubtful_limits(
 def _doubtful(
     key: str, names: tuple[str, ...], values: Array, which: NDArray[np.bool_], units: tuple[str, str, float]
 ) -> DoubtfulLimits:
-    """Limits of the joints ``which``; ``values`` are ``(n, 2)`` of positions, ``(n, 1)`` of velocities."""
+    """Limits of the joints ``which``; ``values`` are ``(n, 2)`` for positions, ``(n, 1)`` for velocities."""
     si, looks_like, factor = units
     joints = tuple(name for name, doubtful in zip(names, which, strict=True) if doubtful)
     worst = int(np.argmax(np.where(which, np.ptp(np.column_stack([values, np.zeros(len(names))]), axis=1), 0.0)))
@@ -164,7 +164,7 @@ def _doubtful(
     option = ", ".join(
         f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True)
     )
-    others = f", as do those of {len(joints) - 1} others" if len(joints) > 1 else ""
+    others = f", also for {len(joints) - 1} other joints" if len(joints) > 1 else ""
     what = "lower and upper" if key == "position" else "velocity"
     return DoubtfulLimits(
         key, joints, factor,
@@ -174,7 +174,7 @@ def _doubtful(
 
 
 def _power_of_ten(values: Array) -> NDArray[np.bool_]:
-    """Whether a round number means no limit."""
+    """Whether a limit is a power of ten, which stands for no limit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.log10(np.abs(values))
         return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)

@@ -69,11 +69,11 @@ def test_numbered_joints(tmp_path):
     [
         ("time,temperature\n0,1\n", "without positions of joints .its columns: time, temperature.; name the columns"),
         ("q1,tau1\n0,1\n", "without a column of time"),
-        ("time,q1 [furlong],tau1\n0,1,2\n", "column 'q1' is in furlong, which is unknown; use rad"),
-        ("time [min],q1,tau1\n0,1,2\n", "column 'time' is in min, which is unknown"),
-        ("0,1,2\n0,1,2\n", "columns have no names"),
+        ("time,q1 [furlong],tau1\n0,1,2\n", "column 'q1' has the unknown unit furlong; use rad"),
+        ("time [min],q1,tau1\n0,1,2\n", "column 'time' has the unknown unit min"),
+        ("0,1,2\n0,1,2\n", "without names of columns"),
         ("1,2,base,elbow,0.1,0.2\n", "with position, velocity and effort"),
-        ("time,/a/e/position,/b/e/position\n0,1,2\n", "joint states of a and b; export the columns of one"),
+        ("time,/a/e/position,/b/e/position\n0,1,2\n", "joint states of a and b; export only the columns of one"),
     ],
 )
 def test_what_is_not_understood_is_told(tmp_path, text, message):

@@ -82,7 +82,7 @@ def test_one_silent_torque_sensor_costs_its_rows_only():
 
 def test_a_plate_of_the_wrong_sign_is_named_with_the_negative_mass():
     recording = with_wrench(with_wrench(biped(), LEFT, np.negative), RIGHT, np.negative)
-    with pytest.raises(RecordingError, match=r"weighs -41\.\d kg, a negative mass.*prepare\.wrenches\.reversed"):
+    with pytest.raises(RecordingError, match=r"a negative mass, -41\.\d kg; .*prepare\.wrenches\.reversed"):
         prepare(recording, prior(), options())
     turned = prepare(recording, prior(), options(wrenches=WrenchOptions(reversed=(LEFT, RIGHT))))
     np.testing.assert_allclose(turned.tau, prepare(biped(), prior(), options()).tau)
@@ -93,7 +93,7 @@ def test_a_plate_of_the_wrong_sign_is_named_with_the_negative_mass():
 def test_exchanged_plates_are_named():
     wrenches = biped().wrenches
     recording = replace(biped(), wrenches={LEFT: wrenches[RIGHT], RIGHT: wrenches[LEFT]})
-    with pytest.raises(RecordingError, match="are exchanged: with their readings swapped") as caught:
+    with pytest.raises(RecordingError, match="are exchanged: the URDF predicts") as caught:
         prepare(recording, prior(), options())
     assert LEFT in str(caught.value) and RIGHT in str(caught.value)
 
@@ -167,7 +167,7 @@ def test_quaternions_of_either_sign_are_the_same(caplog):
         ({"base_twist": None}, "twist", "base_twist was not recorded"),
         ({"base_twist": np.zeros((1, 6))}, "twist", "base_twist is not the velocity of base_pose"),
         ({"wrenches": {LEFT: 1}}, "pose", r"wrench/right_plate was not recorded \(there is left_plate\)"),
-        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but no contact or plate")],
+        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but the robot has no")],
 )
 def test_what_is_missing_is_named(change, source, message):
     recording = biped()
@@ -185,11 +185,11 @@ def test_frames_that_do_not_exist_are_named():
     lost = attrs.evolve(robot_options(robot), plates={"left_plate": PlateOptions("left_flipper")})
     with pytest.raises(ModelError, match="contact 'left_plate': the robot has no frame 'left_flipper'"):
         load_model(robot.urdf, lost)
-    for frame, message in (("antenna", "no frame of the robot"), ("left_foot", "carried by joint 'left_ankle_ever")):
+    for frame, message in (("antenna", "is not in the URDF"), ("left_foot", "carried by joint 'left_ankle_ever")):
         with pytest.raises(InertidError, match=message):
             prepare(biped(), prior(), PrepareOptions(base=BaseMotionOptions(motion_from="imu", imu_frame=frame)))
     nothing = replace(truth(), contacts=())
-    with pytest.raises(RecordingError, match="what holds the robot up is not known"):
+    with pytest.raises(RecordingError, match="the force that supports the robot is unknown"):
         prepare(replace(biped(), wrenches={}), nothing, options())
 
 

@@ -72,7 +72,7 @@ def test_external_torque_is_detected(robot):
 
 def test_drift_from_the_start_is_detected_and_has_a_remedy(robot):
     recording = recorded(robot, np.array([0.5, 0, 0, 0, 0.3, 0]))
-    with pytest.raises(RecordingError, match="if it drifted so from the start, set identify.equations"):
+    with pytest.raises(RecordingError, match="if it drifted from the start, set identify.equations"):
         prepare(recording, robot, equation_type="momentum")
     assert np.abs(prepare(recording, robot, equation_type="momentum_change").tau.mean(axis=0)).max() < 0.1
 

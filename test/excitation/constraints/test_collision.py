@@ -229,13 +229,13 @@ def test_neighbours_srdf_and_ignored_pairs(arm, robots, folders, tmp_path):
             names(srdf=str(srdf))
     with pytest.raises(ExcitationError, match="cannot be read"):
         names(srdf=str(tmp_path / "none.srdf"))
-    with pytest.raises(ExcitationError, match="'elbow' is no link"):
+    with pytest.raises(ExcitationError, match="'elbow' is neither a link"):
         names(ignored={"elbow": ("panda_hand",)})
 
 
 def test_obstacle_names_are_unlike_those_of_links(arm):
     for name in ("panda_link3", "floor"):
-        with pytest.raises(ExcitationError, match="taken"):
+        with pytest.raises(ExcitationError, match="in use"):
             ClearanceConstraint(arm, panda_limits(arm), CollisionOptions(obstacles={name: BALL["ball"]}))
 
 
@@ -336,9 +336,9 @@ def test_links_always_closer_than_the_clearance_are_kept_from_touching(lowest, k
     with caplog.at_level(logging.INFO):
         constraint = ClearanceConstraint(model, limits, CollisionOptions())
     assert len(constraint.scene.pairs) == kept
-    told = "the clearance, and kept from touching only" if kept else "close to each other, and not kept apart"
+    told = "so only their contact is prevented" if kept else "close to each other, so their distance is not checked"
     assert f"{told}: base and ball" in caplog.text
     constraint.check_start(np.array([0.5, 0.001]))
     if kept:
-        with pytest.raises(ExcitationError, match=r"'base': comes to -0\.0010 m from 'ball' .*, which touches it;"):
+        with pytest.raises(ExcitationError, match=r"'base': comes to -0\.0010 m from 'ball' .*, in contact with it;"):
             constraint.check_start(np.array([0.5, -0.001]))

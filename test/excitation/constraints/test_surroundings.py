@@ -36,9 +36,9 @@ def test_floor_is_where_the_base_ends():
     lowest = -0.5 - 0.5 * np.cos(0.5) - 0.1 * np.sin(0.5)
     assert found.floor_m == pytest.approx(lowest, abs=1e-3)  # a cylinder's rim is a polygon around it
     assert not found.unknown and not found.findings
-    assert found.floor.startswith(f"50 mm are kept from a floor at {found.floor_m:.3f} m, the lowest point of 'pole'")
-    bare = "without collision geometry, so lines between joints at most: upper"
-    assert found.sentences[1:] == ("no obstacles are stated", bare)
+    assert found.floor.startswith(f"clearance of 50 mm to a floor at {found.floor_m:.3f} m, the lowest point of 'pole'")
+    bare = "links without collision geometry, checked at most as lines between joints: upper"
+    assert found.sentences[1:] == ("obstacles: none configured", bare)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_is_told_counts():
     assert around(model, floor_m=-0.2).floor_m == -0.2 and around(model, mounting="none").floor_m == -np.inf
     assert not around(model, mounting="none").findings
     hanging = load_model(ARM, RobotOptions(gravity=(0.0, 0.0, 9.81)))
-    assert "50 mm are kept from the ceiling" in around(hanging, mounting="ceiling").floor
+    assert "clearance of 50 mm to the ceiling" in around(hanging, mounting="ceiling").floor
     with pytest.raises(ExcitationError, match=r"'floor', but robot.gravity is \[0.0, 0.0, 9.81\].* on a ceiling"):
         around(hanging)
     sideways = load_model(ARM, RobotOptions(gravity=(9.81, 0.0, 0.0)))

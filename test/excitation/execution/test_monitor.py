@@ -163,7 +163,7 @@ def test_without_a_timeout_silence_is_left_to_the_last_horizon():
 
 
 @pytest.mark.parametrize(
-    ("late", "by"), [(0.0, "the driver published none"), (0.3, "they arrived late")], ids=["driver", "network"]
+    ("late", "by"), [(0.0, "the driver published no states"), (0.3, "states arrived late")], ids=["driver", "network"]
 )
 def test_the_longest_gap_says_what_was_late(late, by):
     monitor = make(state_timeout_s=0.0, max_age_s=1.0)

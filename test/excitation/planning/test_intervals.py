@@ -120,7 +120,7 @@ def test_same_seed_same_motion():
 def test_floating_robot_without_wheels_is_refused():
     model = satellite(np.random.default_rng(0), 3)
     bare = replace(model, wheels=replace(model.wheels, names=(), bodies=(), axes=np.zeros((0, 3))))
-    with pytest.raises(ExcitationError, match="has no reaction wheels, so that momentum has no scale"):
+    with pytest.raises(ExcitationError, match="floats without reaction wheels, so momentum determines"):
         floating_problem(bare, some_limits(3, np.random.default_rng(1)), CombinationOptions())
 
 

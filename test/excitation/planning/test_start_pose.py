@@ -53,7 +53,7 @@ def test_joints_that_were_named_stay_where_they_are_wanted(robots):
     held = np.isin(limits.joint_names, fixed)
     assert np.array_equal(pose[held], wanted[held]) and not np.allclose(pose, wanted)
     every = tuple(limits.joint_names)
-    with pytest.raises(ExcitationError, match="needs .* to stand .* no pose was found"):
+    with pytest.raises(ExcitationError, match="needs .* to stand .* start pose failed"):
         _start(robots / "pr2_description/urdf/pr2.urdf", every)
 
 

@@ -71,12 +71,12 @@ def test_a_motion_that_does_not_use_its_limits_is_the_reason(arm):
     plan = quick_plan(small, middle, 1)
     (found,) = motion_findings(plan, arm, limits)
     assert found.cause == "not_excited" and "than this motion" in found.evidence and "duration_s" in found.remedy
-    assert found.evidence.startswith("condition number ") and "mostly of " in found.evidence
+    assert found.evidence.startswith("condition number ") and "best, mainly " in found.evidence
     criterion, _ = _information(arm, limits)
     motion = plan.sample(np.linspace(0.0, plan.duration, 200))
     information = criterion.evaluate(MotionSamples(criterion.measured.chain, *motion))
     told = weak_parameters(criterion, information, limits, [ConstraintUsage(1.0, "effort of joint 'joint2'")])
-    assert "than this motion, which the effort of joint 'joint2' keeps small" in told[0].evidence
+    assert "than this motion, which is limited by the effort of joint 'joint2'" in told[0].evidence
     assert told[0].remedy == found.remedy
     close = ConstraintUsage(1.0, "distance of 'hand' from 'foot'", "excitation.collision.clearance_m")
     told = weak_parameters(criterion, information, limits, [close])
@@ -100,5 +100,5 @@ def test_parameters_that_no_position_within_the_limits_shows_are_counted(arm):
     stuck = replace(limits, lower=lower, upper=upper)
     criterion, information = _information(arm, stuck)
     found = weak_parameters(criterion, information, stuck)
-    assert "base parameters cannot show within the limits of position" in found[0].evidence
+    assert "base parameters cannot be excited within the position limits" in found[0].evidence
     assert found[0].subjects == ("joint4",)

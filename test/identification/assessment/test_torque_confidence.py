@@ -57,10 +57,10 @@ def rounds(*deviations: float) -> list[Round]:
     ("deviations", "options", "reason"),
     [
         ((0.03,), RoundsOptions(3), ""),
-        ((0.03,), RoundsOptions(3, wanted_deviation=0.05), "confidence reached: torque is known to 3 % (elbow)"),
+        ((0.03,), RoundsOptions(3, wanted_deviation=0.05), "confidence reached: predicted torque is uncertain by 3 %"),
         ((0.03, 0.02), RoundsOptions(3), ""),
-        ((0.03, 0.029), RoundsOptions(3), "nothing more is gained: torque is known to 2.9 % (elbow), and was to 3 %"),
-        ((0.03, 0.04), RoundsOptions(3), "nothing more is gained"),
+        ((0.03, 0.029), RoundsOptions(3), "no further gain: predicted torque is uncertain by 2.9 % (elbow), compared"),
+        ((0.03, 0.04), RoundsOptions(3), "no further gain"),
         ((0.03, 0.02, 0.01), RoundsOptions(3), "all rounds are done (3)"),
         ((0.03, 0.029, 0.01), RoundsOptions(3, wanted_deviation=0.01), "confidence reached"),
         ((0.03,), RoundsOptions(1), "all rounds are done (1)"),

@@ -60,7 +60,7 @@ def test_a_delay_beyond_what_drivers_have_is_told_and_nothing_is_shifted():
     estimate = identify(model, [samples])
     assert estimate.delay == 0.0
     (finding,) = [finding for finding in plausibility(estimate) if finding.cause == "delay"]
-    assert finding.severity is Severity.CARE and "nothing was shifted" in str(finding)
+    assert finding.severity is Severity.CARE and "the effort was not shifted" in str(finding)
 
 
 def test_blocks_without_equations_tell_nothing():

@@ -192,7 +192,7 @@ def test_bounds_that_cannot_be_met_are_refused():
         project_onto_residual(map_problem, (R, z), regularization, 1e-9)
     with pytest.raises(IdentificationError, match="prior's own squared residual"):
         project_onto_residual(map_problem, (R, z), regularization, 1e12)
-    with pytest.raises(IdentificationError, match="give one above zero"):
+    with pytest.raises(IdentificationError, match="set it above zero"):
         project_onto_residual(map_problem, (R, z), regularization, 0.0)
 
 
@@ -211,7 +211,7 @@ def test_geodesic_refuses_constraints_and_points_refuse_centres():
     with pytest.raises(IdentificationError, match="takes no constraints"):
         identify(model, [train], IdentifyOptions(regularizer="geodesic"), Constraints(total_mass=3.0))
     bounded = Constraints(com_inside={"link1": Ellipsoid(np.zeros(3), np.eye(3))})
-    with pytest.raises(IdentificationError, match="cannot be bounded apart"):
+    with pytest.raises(IdentificationError, match="cannot be bounded separately"):
         identify(model, [train], IdentifyOptions(regularizer="point_mass"), bounded)
 
 

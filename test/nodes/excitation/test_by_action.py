@@ -110,7 +110,7 @@ def test_controller_that_begins_to_reject_leaves_the_robot_at_rest(excitation: A
 def test_controller_that_gives_up_stops_the_motion(excitation: ArmedExcitation) -> None:
     goal = excitation.moving_fast()
     assert excitation.ros.trigger("controller/abort").success
-    excitation.expect(goal, Excite.Result.STOPPED, "gave the motion up")
+    excitation.expect(goal, Excite.Result.STOPPED, "aborted the motion")
     excitation.ros.until(lambda: excitation.robot.at_rest, "rest")
 
 

@@ -48,18 +48,18 @@ def test_alone_with_a_subscriber(graph: Graph) -> None:
 def test_nobody_subscribes(graph: Graph) -> None:
     graph.subscribers = 0
     problem = TrajectoryCommander(graph, RecordedJoints()).problem()
-    assert problem.startswith("nobody subscribes to /arm/joint_trajectory")
+    assert problem.startswith("/arm/joint_trajectory has no subscriber")
 
 
 def test_the_topic_follows_from_the_controller(graph: Graph) -> None:
     graph.subscribers = 0
     problem = TrajectoryCommander(graph, RecordedJoints(), "arm_controller").problem()
-    assert problem.startswith("nobody subscribes to /arm/arm_controller/joint_trajectory")
+    assert problem.startswith("/arm/arm_controller/joint_trajectory has no subscriber")
 
 
 def test_another_commander_is_named_at_once(graph: Graph) -> None:
     graph.publishers = [UNNAMED, OWN, OTHER]
-    expected = "/arm/teleop commands the robot on /arm/joint_trajectory too; stop it"
+    expected = "/arm/teleop also commands the robot on /arm/joint_trajectory; stop it"
     assert TrajectoryCommander(graph, RecordedJoints()).problem() == expected
 
 
@@ -68,7 +68,7 @@ def test_a_publisher_is_discovered_before_its_node(graph: Graph) -> None:
     graph.publishers = [OWN, UNNAMED]
     assert commander.problem() == ""
     graph.publishers = [OWN, OTHER]
-    assert commander.problem().startswith("/arm/teleop commands")
+    assert commander.problem().startswith("/arm/teleop also commands")
 
 
 def test_a_publisher_that_stays_without_a_name_is_told(graph: Graph) -> None:
@@ -96,11 +96,11 @@ def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
 
     assert not told("driver")
     assert "/driver, /rogue; stop all" in told("driver", "rogue") and "killed" not in told("driver", "rogue")
-    assert "was killed" in told("driver", "driver")
+    assert "a killed and restarted node" in told("driver", "driver")
     assert not told("driver", "driver", one_publishes=True)
     assert "/driver, /rogue; stop all" in told("driver", "rogue", one_publishes=True)
     killed = UNNAMED  # what is left of a killed node may have lost its name
-    assert "was killed" in told("driver", killed)
+    assert "a killed and restarted node" in told("driver", killed)
     assert not told("driver", killed, one_publishes=True) and not told(killed, killed, one_publishes=True)
     assert "/driver, /rogue" in told("driver", "rogue", killed, one_publishes=True)
 

@@ -24,8 +24,8 @@ def controller(name: str, state: str = "active", joints: tuple[str, ...] = JOINT
     [
         ([controller("arm"), controller("hand", joints=("finger",))], ""),
         ([controller("arm", joints=("chain/shoulder", "chain/elbow", "wrist"))], ""),
-        ([controller("hand")], "has no arm, but hand; set the parameter controller"),
-        ([], "has no arm, but none"),
+        ([controller("hand")], r"has no arm (controllers: hand); set the parameter controller"),
+        ([], "has no arm (controllers: none)"),
         ([controller("arm", "inactive", ())], "arm is inactive; activate it: ros2 control switch_controllers"),
         ([controller("arm", joints=("shoulder",))], "arm does not command elbow; hold them"),
     ],

@@ -78,7 +78,7 @@ def test_states_that_stop_stop_the_robot_until_it_is_armed_again(excitation: Arm
     excitation.expect(excitation.excite(), Excite.Result.REFUSED, "stopped")
     assert len(excitation.robot.record().commands) == before
     excitation.arm()
-    excitation.expect(excitation.excite(plan_only=True), Excite.Result.SUCCEEDED, "nothing moved")
+    excitation.expect(excitation.excite(plan_only=True), Excite.Result.SUCCEEDED, "did not move")
 
 
 def test_states_that_are_no_numbers_stop_the_robot(excitation: ArmedExcitation) -> None:

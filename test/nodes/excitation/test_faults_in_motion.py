@@ -74,7 +74,7 @@ def test_harmless(event: str) -> None:
 @pytest.mark.parametrize(
     "event, words",
     [
-        ("controller gives up", "the controller gave the motion up"),
+        ("controller gives up", "the controller aborted the motion"),
         ("controller deactivated", "the controller is inactive; activate it"),
         ("emergency stop", "from its commanded position"),
     ],

@@ -192,7 +192,7 @@ def test_plan_only_moves_nothing(prepared: PreparedMotion, model: RobotModel) ->
     goal = run.begin()
     run.planner.ready = True
     run.run(1.0)
-    assert goal.outcome.ending is Ending.SUCCEEDED and "nothing moved" in goal.outcome.message
+    assert goal.outcome.ending is Ending.SUCCEEDED and "did not move" in goal.outcome.message
     assert goal.prepared is prepared and not run.robot.commands
 
 
@@ -239,7 +239,7 @@ def test_what_a_motion_does_not_excite_is_told_with_the_result(prepared: Prepare
     goal = run.begin()
     run.planner.ready = True
     run.run(1.0)
-    assert goal.outcome.message.endswith(f"nothing moved; warning: {finding}")
+    assert goal.outcome.message.endswith(f"the robot did not move; warning: {finding}")
 
 
 def test_request_and_parameters_make_the_job(prepared: PreparedMotion, model: RobotModel) -> None:
@@ -256,7 +256,7 @@ def test_several_drivers_are_named_before_what_their_states_look_like(run: Run) 
     run.robot.drivers, run.robot.refusal = "/driver and /bench publish joint_states", "moves at 0.332 rad/s already"
     run.run(60.0)
     assert goal.outcome.ending is Ending.REFUSED
-    assert goal.outcome.message == "/driver and /bench publish joint_states (nothing moved)"
+    assert goal.outcome.message == "/driver and /bench publish joint_states (the robot did not move)"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_what_must_not_move_is_refused(run: Run, attribute: str, message: str, w
     setattr(run.robot, attribute, message)
     run.run(5.2)
     assert goal.outcome.ending is Ending.REFUSED
-    assert goal.outcome.message == f"{message} (nothing moved)"
+    assert goal.outcome.message == f"{message} (the robot did not move)"
     assert not run.robot.commands
     assert len(run.planner.jobs) == (when == "before moving")
 
@@ -346,8 +346,8 @@ def test_planning_ends_without_motion(run: Run, how: str) -> None:
     else:
         run.planner.error, run.planner.ready = WorkerError("planning: out of memory"), True
     run.run(0.1)
-    message = {"cancel": "canceled; nothing moved", "stop": "deactivated (nothing moved)",
-               "failure": "planning: out of memory (nothing moved)"}[how]  # fmt: skip
+    message = {"cancel": "canceled; the robot did not move", "stop": "deactivated (the robot did not move)",
+               "failure": "planning: out of memory (the robot did not move)"}[how]  # fmt: skip
     assert goal.outcome.message == message
     assert goal.outcome.ending is (Ending.CANCELED if how == "cancel" else Ending.REFUSED)
     assert run.planner.canceled == (how != "failure")
@@ -394,7 +394,7 @@ def test_nothing_moves_for_a_client_that_was_killed_while_the_motion_was_planned
     run.planner.ready = True
     run.run(5.0)
     assert goal.outcome.ending is Ending.REFUSED and not run.robot.commands
-    assert "the lease was not renewed for 10.4" in goal.outcome.message and "nothing moved" in goal.outcome.message
+    assert "the lease was not renewed for 10.4" in goal.outcome.message and "did not move" in goal.outcome.message
 
 
 def test_renewals_that_wait_behind_a_large_plan_still_count(prepared: PreparedMotion, model: RobotModel) -> None:

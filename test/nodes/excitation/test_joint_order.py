@@ -42,7 +42,7 @@ def test_commands_have_the_names_of_the_controller():
 def test_names_by_which_commands_would_call_another_joint_are_refused():
     """The robot does not move before its joint states can be read."""
     order = JointOrder(JOINTS, recorded=RecordedJoints(JOINTS, {"fer_*": "panda_*", "left_*": "panda_*"}))
-    with pytest.raises(RecordingError, match="left_joint1 is panda_joint1, which commands would call fer_joint1; name"):
+    with pytest.raises(RecordingError, match="is panda_joint1, but commands name this joint fer_joint1; add it to"):
         order.sample(JointState(name=["left_joint1", "left_joint2"], position=[1.0, 2.0]))
 
 

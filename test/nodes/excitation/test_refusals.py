@@ -32,7 +32,7 @@ def test_not_armed(excitation: ArmedExcitation) -> None:
 
 def test_plan_only_publishes_the_plan_and_moves_nothing(excitation: ArmedExcitation) -> None:
     plans = excitation.ros.listen(JointTrajectory, "excitation/plan")
-    excitation.expect(excitation.excite(plan_only=True), Excite.Result.SUCCEEDED, "nothing moved")
+    excitation.expect(excitation.excite(plan_only=True), Excite.Result.SUCCEEDED, "did not move")
     excitation.ros.until(lambda: plans, "plan")
     assert list(plans[0].joint_names) == ["shoulder", "elbow"] and len(plans[0].points) > 100
     assert not excitation.robot.record().commands

@@ -119,7 +119,7 @@ def test_a_problem_of_the_configuration_keeps_it_unconfigured() -> None:
     machine.configure("no robot description")
     assert machine.state is State.UNCONFIGURED and machine.message == "no robot description"
     assert machine.begin(SimpleNamespace(), MotionOptions())
-    assert machine.outcome.message == "excitation is not armed (no robot description) (nothing moved)"
+    assert machine.outcome.message == "excitation is not armed (no robot description) (the robot did not move)"
 
 
 def test_after_the_end_nothing_begins_any_more() -> None:
@@ -136,7 +136,7 @@ def test_after_the_end_nothing_begins_any_more() -> None:
 
 def test_a_change_that_is_not_in_the_table_is_an_error() -> None:
     machine = World().machine
-    with pytest.raises(RuntimeError, match="from unconfigured to armed: no such transition"):
+    with pytest.raises(RuntimeError, match="transition from unconfigured to armed is not allowed"):
         machine._rest_in(State.ARMED, "")
 
 

@@ -88,6 +88,6 @@ def test_impossible_units_are_named_with_the_factor_and_right_ones_are_not(robot
     with pytest.raises(ModelError, match=r"by 1e-9, and masses by 1e-3, if they are in g mm\^2 and g"):
         load_model(_scaled(text, 1e3, 1e9))
     load_model(_scaled(text, 1e3, 1e3))
-    assert "if masses are in grams, multiply them by 1e-3, and inertias alike" in caplog.text
+    assert "if masses are in grams, multiply masses and inertias by 1e-3" in caplog.text
     load_model(_scaled(text, 1e-3, 1e-3))
-    assert "if masses are in tonnes, multiply them by 1e3, and inertias alike" in caplog.text
+    assert "if masses are in tonnes, multiply masses and inertias by 1e3" in caplog.text

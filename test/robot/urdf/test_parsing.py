@@ -68,7 +68,7 @@ def test_a_moving_link_without_inertia_gets_one_which_is_told(caplog):
     log_once.cache_clear()
     model = load_model(_arm(_link("arm", "")))
     assert is_consistent(model.body_prior).all() and "<inertial>" in model.urdf
-    assert re.search("no inertia for arm; taken are those of their shapes at 1200 kg/m.3", caplog.text)
+    assert re.search("no inertia for arm; it is guessed from their shapes at 1200 kg/m.3", caplog.text)
 
 
 @pytest.mark.parametrize("xyz", ["0 0", "nan 0 0", "a b c", "0 0 inf", "0 0 0 0", ""])

@@ -45,7 +45,7 @@ def controller_gives_up(world: World, _amount: float) -> None:
     world.controller.give_up(world.robot.now)
     world.halt_untold = True
     world.run(0.02)
-    world.halt_untold, world.robot.halted = False, "the controller gave the motion up"
+    world.halt_untold, world.robot.halted = False, "the controller aborted the motion"
 
 
 def controller_deactivated(world: World, _amount: float) -> None:

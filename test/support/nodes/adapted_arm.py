@@ -113,7 +113,7 @@ class AdaptedArm:
 
     def undisturbed(self) -> None:
         """Activate anew if this machine has held a process up, which stops the arm: tests look at what else it does."""
-        stops = sum(self.log().count(f"stopped: {why}") for why in ("the controller was held up", "no joint state"))
+        stops = sum(self.log().count(f"stopped: {why}") for why in ("the controller was delayed", "no joint state"))
         if stops > self._held_up:
             self._held_up = stops
             self.active_again()
