@@ -10,7 +10,7 @@ from inertid_ros.core.expressions import Expression
 from .option_fields import REQUIRED, named, option, vector
 
 BASES = ("fixed", "free")
-# In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists all other places.
+# In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists the other places.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 PLATE_MEASUREMENTS = ("wrench", "pressure")
 TERM_SIGNALS = ("q", "v", "a", "direction", "load")

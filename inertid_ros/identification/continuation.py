@@ -132,7 +132,7 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
     if unknown:
         links = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; choose from {links}, and {ALL_LINKS}")
+            f"identify.spread: '{unknown[0]}' is not a link of this robot; choose from {links}, or {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
         spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))

@@ -150,7 +150,8 @@ def _prepared_data(
     if not isinstance(data, Information):
         equations = with_transition_speeds(equations, data)
     elif options.fit_stribeck_speed:
-        raise IdentificationError("identify.fit_stribeck_speed needs every sample; give recordings or leave it off")
+        raise IdentificationError(
+            "identify.fit_stribeck_speed needs every sample, not compressed information; give recordings or turn it off")
     recordings, information = checked_data(equations, data, "identify")
     if recordings:
         check_effort_varies(equations, recordings)

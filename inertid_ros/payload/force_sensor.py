@@ -115,7 +115,7 @@ class ForceSensorLoad:
 
 
 def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
-    """Motion of a sensor from its poses, low-passed together with its wrench if accelerations can be taken.
+    """Motion of a sensor from its poses, low-passed with its wrench; static if the rate does not allow accelerations.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def _check_payload(
     if half > max(_MAX_MASS_SHARE * mass.value, _MAX_ROBOT_MASS_SHARE * robot_mass):
         raise IdentificationError(
             f"{name}: too little motion to identify the payload: its mass is between {mass.interval[0]:.2g} and"
-            f" {mass.interval[1]:.2g} kg; move all joints, the wrist into several orientations"
+            f" {mass.interval[1]:.2g} kg; move all joints, and turn the wrist further"
         )
     if mass.value > largest_mass:
         raise IdentificationError(

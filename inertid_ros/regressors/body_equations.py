@@ -80,7 +80,8 @@ class MatrixEquations(WholeRowEquations):
 
     def check(self, samples: Samples) -> None:
         if samples.q.shape[1] != self.count * self.model.layout.size or samples.channels != self.count:
-            raise IdentificationError(f"{samples.name}: fits other equations; make it by samples() of these equations")
+            raise IdentificationError(
+                f"{samples.name}: these samples belong to other equations; create them with samples() of these")
 
     def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
         """Samples of further data, with the shapes of :meth:`from_matrix`.

@@ -197,7 +197,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
     """
     contacts = model.contacts
     if not contacts:
-        raise ModelError(f"'{model.name}' has no contacts to predict wrenches of; give robot.contacts or robot.plates")
+        raise ModelError(f"'{model.name}' has no contacts, where wrenches act; set robot.contacts or robot.plates")
     missing = np.array(force)
     missing[:, model.velocities - model.joints :] -= torque
     inverse = np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE_RATIO)

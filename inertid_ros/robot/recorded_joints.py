@@ -37,7 +37,7 @@ class RecordedJoints:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
             sources = " and ".join(source for source, name in zip(recorded, names, strict=True) if name == twice[0])
-            raise RecordingError(f"{where}: {sources} both become {twice[0]}; correct robot.joint_names")
+            raise RecordingError(f"{where}: {sources} are both mapped to {twice[0]}; correct robot.joint_names")
         return names
 
     def recorded(self, names: Sequence[str]) -> tuple[str, ...]:

@@ -71,6 +71,6 @@ def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
             raise ModelError(f"link '{name}': parameters are not physically consistent; they are not written to a URDF")
         if pi.any() and not is_consistent(pi):
             raise ModelError(
-                f"link '{name}': parameters are less than its links behind locked joints;"
-                " lock fewer joints or correct those links"
+                f"link '{name}': the links behind its locked joints have more inertia than the whole body; lock fewer"
+                " joints or correct those links"
             )

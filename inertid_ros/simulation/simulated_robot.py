@@ -38,7 +38,7 @@ class Drives:
         for name in (*_DRIVE_TERMS, "stribeck_speed"):
             value = np.broadcast_to(np.array(getattr(self, name), dtype=float), np.shape(self.viscous))
             if not np.isfinite(value).all() or (name != "offset" and (value < 0).any()):
-                raise ModelError(f"simulation: {name} {value} is not finite or below zero; correct it")
+                raise ModelError(f"simulation: {name} is {value}; give a finite value of at least zero")
             object.__setattr__(self, name, value)
 
     def dry_friction(self, velocity: Array) -> Array:

@@ -144,7 +144,7 @@ def test_what_is_found_may_be_switched_off():
     unchecked = attrs.evolve(Configuration(), prepare=attrs.evolve(Configuration().prepare, check_efforts=False))
     found = ScreenedRecording.of(spoilt.train[0], case.given, unchecked).samples().findings
     assert all(finding.severity is Severity.NOTICE for finding in found)
-    with pytest.raises(RecordingError, match="joint opposes .* robot.effort_scale to {"):
+    with pytest.raises(RecordingError, match="has the opposite sign .* robot.effort_scale to {"):
         ScreenedRecording.of(spoilt.train[0], case.given, Configuration()).samples()
 
 

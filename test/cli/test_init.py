@@ -95,7 +95,7 @@ def test_xacro_is_expanded_where_it_is_trusted(tmp_path: Path, capsys: pytest.Ca
     file.write_text(XACRO.replace("${2", "${nobody + 2"))
     assert init(file, "--output", tmp_path / "other.yaml", "--xacro") == 2
     error = capsys.readouterr().err
-    assert "xacro cannot expand it" in error and "nobody" in error and error.count("\n") == 1
+    assert "xacro cannot expand this file" in error and "nobody" in error and error.count("\n") == 1
     assert not list(tmp_path.glob("other.*"))
 
 

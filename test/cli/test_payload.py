@@ -93,7 +93,7 @@ def test_the_truth_is_in_the_intervals_with_and_without_a_reference(files, tmp_p
     "recording, arguments, message",
     [
         ("heavy", (), "effort limit|no payload on link2 explains|heavier"),
-        ("loaded", ("--max-mass", "1"), "holds 1.2 kg, more than the 1 kg"),
+        ("loaded", ("--max-mass", "1"), "holds 1.2 kg, more than the allowed 1 kg"),
         ("other", (), "other.npz: no payload on link2 explains it: .* off by"),
         ("still", (), "still.npz: no joint slides long enough to be used"),
         ("day1", (), "day1.npz: is a recording that"),

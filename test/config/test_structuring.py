@@ -85,7 +85,7 @@ def test_bad_values_are_one_line_with_file_key_and_what_is_allowed(values, messa
         (
             RobotOptions,
             {"rotors": {"r": {"joint": "a", "link": "b", "ratio": 5, "mass": 1}}},
-            "^file: rotors.r.inertia or radius and length",
+            "^file: rotors.r.inertia is given twice or not at all",
         ),
         (RecordingTopics, {"odometry": "/o", "pose": "/p"}, "^file: odometry and pose both give the pose"),
     ],

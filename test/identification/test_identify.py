@@ -102,7 +102,7 @@ def test_information_alone_will_do():
         from_information.parameters, from_samples.parameters, atol=1e-2 * np.abs(from_samples.parameters).max())
     assert from_information.outliers is None and from_information.recordings == ()
     assert validate(from_information, [held_out]).passed
-    with pytest.raises(IdentificationError, match=r"fit_stribeck_speed needs every sample; give recordings"):
+    with pytest.raises(IdentificationError, match=r"fit_stribeck_speed needs every sample"):
         identify(model, compress(model, [train]), IdentifyOptions(fit_stribeck_speed=True))
 
 

@@ -143,7 +143,8 @@ def test_named_elements_are_declared_by_the_list_of_names(make):
     assert options.highest == {"link.m": 2.0}
     assert options.robot.plates == {"left": PlateOptions("left_foot", (0.0, 0.1, 0.0))}
     assert node.get_parameter("robot.plates.left.measures").value == "wrench"
-    assert node.describe_parameter("robot.plates.left.frame").description == "frame of the robot that stands on the plate"
+    frame = node.describe_parameter("robot.plates.left.frame")
+    assert frame.description == "frame of the robot that stands on the plate"
 
 
 @pytest.mark.parametrize("names", ["", "locked_joint_names: [], ", "locked_joint_names: [''], "])

@@ -67,7 +67,8 @@ def test_every_round_adds_to_what_is_known_and_a_robot_beside_gets_nothing_of_it
     allowed = {(element, f"/left/{name}") for (element, _), names in requests for name in names}
     assert asked == allowed
     # The robot beside was recorded at rest, and nobody moved or identified it.
-    assert received[-1].recordings == ["recording_001"] and not parameters
+    assert len(received[-1].recordings) == 1 and not parameters
     assert {status.state for status in armed} <= {ExcitationStatus.UNARMED}
-    beside = load_recording(tmp_path / "right" / "recording_001", RecordingTopics(joint_states="/right/joint_states"))
+    topics = RecordingTopics(joint_states="/right/joint_states")
+    beside = load_recording(tmp_path / "right" / received[-1].recordings[0], topics)
     assert beside.duration > 5.0 and np.ptp(beside.position, axis=0).max() < 0.05

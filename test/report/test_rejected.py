@@ -26,7 +26,7 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
     assert not outcome.passed
     assert report_content(outcome)["status"] == "rejected"
     assert report_content(outcome)["solver"]["name"] == "ols"
-    assert "no real bodies" in report_content(outcome)["message"]
+    assert "not physically consistent" in report_content(outcome)["message"]
     directory = outcome.save(tmp_path / "result")
     assert (directory / CALIBRATED_URDF).read_text(encoding="utf-8") == case.given.urdf
     stored = Result.load(directory)

@@ -29,7 +29,7 @@ def test_names_and_patterns(names, recorded, own):
 
 
 def test_two_joints_of_one_name_are_refused():
-    with pytest.raises(RecordingError, match="^bag: fer_joint1 and panda_joint1 both become panda_joint1; correct"):
+    with pytest.raises(RecordingError, match="^bag: fer_joint1 and panda_joint1 are both mapped to panda_joint1"):
         RecordedJoints(names={"fer_*": "panda_*"}).urdf_names((*FER, *PANDA), "bag")
 
 

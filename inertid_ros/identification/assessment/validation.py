@@ -207,7 +207,8 @@ def check_errors(
     columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, fitted_error, foreseen)
     rows = zip(equations.channels, *columns, strict=True)
     channels = [channel for row in rows if (channel := _Channel._make((*row, calibrated))).torque > 0]
-    by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
+    checks = (_above_noise, _worse_than_urdf, _does_not_generalise)
+    by_channel = (finding for check in checks for channel in channels for finding in check(channel))
     return (*_overall(calibrated, prior), *by_channel)
 
 
@@ -226,7 +227,7 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[F
         yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
-def _unexplained(channel: _Channel) -> Iterator[Finding]:
+def _above_noise(channel: _Channel) -> Iterator[Finding]:
     """Report a channel whose torque neither the model nor noise explains."""
     error, noise, variation = channel.error, channel.noise, channel.variation
     if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * channel.torque, _MAX_NOISE_FACTOR * noise):
@@ -238,7 +239,7 @@ def _unexplained(channel: _Channel) -> Iterator[Finding]:
     yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _worse(channel: _Channel) -> Iterator[Finding]:
+def _worse_than_urdf(channel: _Channel) -> Iterator[Finding]:
     """Report a channel whose error is larger than the error of the URDF as given."""
     error, prior = channel.error, channel.prior
     added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
@@ -251,7 +252,7 @@ def _worse(channel: _Channel) -> Iterator[Finding]:
     yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _unexpected(channel: _Channel) -> Iterator[Finding]:
+def _does_not_generalise(channel: _Channel) -> Iterator[Finding]:
     """Report a channel whose error is much larger than the fit and its uncertainty predict."""
     error, expected = channel.fitted_error, channel.expected
     if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:

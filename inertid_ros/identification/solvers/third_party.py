@@ -254,7 +254,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     if "infeasible" in result.info.status:
         names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
-            f"solver: the constraints contradict one another or the points; relax one of: {', '.join(names)}")
+            f"solver: the constraints contradict one another or the point masses; relax one of: {', '.join(names)}")
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
     x, change = expansion @ masses, masses[: len(points.prior)] - points.prior

@@ -260,5 +260,5 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
         document = xacro.process_file(str(path), mappings=dict(arguments))
     except Exception as error:  # of the library, or of an expression in the file
         reason = one_line(str(error)) or error.__class__.__name__
-        raise ModelError(f"{path}: xacro cannot expand it ({reason}); correct it or its arguments") from None
+        raise ModelError(f"{path}: xacro cannot expand this file ({reason}); correct it or its arguments") from None
     return str(document.toprettyxml(indent="  "))

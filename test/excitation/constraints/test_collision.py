@@ -262,7 +262,7 @@ def test_missing_meshes_are_told_and_lines_stand_in(arm, caplog):
     with caplog.at_level(logging.WARNING):
         constraint = ClearanceConstraint(load_model(urdf, arm.options), limits, CollisionOptions(), floor=0.0)
     names = caplog.text
-    assert "is not found" in names and "lines between joints" in names
+    assert "is not found" in names and "lines between their joints" in names
     names = {constraint.scene.names(pair) for pair in range(len(constraint.scene.pairs))}
     assert ("panda_link4", "floor") in names
     assert not any("panda_link4" in pair and "panda_link6" in pair for pair in names)

@@ -163,5 +163,5 @@ def test_another_commander_stops_the_robot(excitation: ArmedExcitation) -> None:
     goal = excitation.moving_fast()
     moment = time.monotonic()
     rogue = excitation.ros.node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
-    excitation.expect_stop(goal, "test_client commands the robot", "another commander", moment)
+    excitation.expect_stop(goal, "test_client also commands the robot", "another commander", moment)
     excitation.ros.node.destroy_publisher(rogue)
