@@ -151,7 +151,7 @@ def _prepared_data(
         equations = with_transition_speeds(equations, data)
     elif options.fit_stribeck_speed:
         raise IdentificationError(
-            "identify.fit_stribeck_speed needs every sample, not compressed information; give recordings or turn it off")
+            "identify.fit_stribeck_speed needs every sample, not only information; give recordings or turn it off")
     recordings, information = checked_data(equations, data, "identify")
     if recordings:
         check_effort_varies(equations, recordings)

@@ -144,7 +144,7 @@ def test_mimic_joints_follow_a_locked_leader_which_is_held_by_default(robots, ca
     assert not np.allclose(near.body_prior[-1], far.body_prior[-1]), "the fingers' place counts"
     told = [record.getMessage() for record in caplog.records if "mimic" in record.getMessage()]
     assert len(told) == 1 and told[0].endswith("set robot.locked_joints: {panda_finger_joint1: 0.0}")
-    chosen = yaml.safe_load(told[0].partition("set by ")[2])
+    chosen = yaml.safe_load(told[0].partition("pose, set ")[2])
     assert structure(Configuration, chosen, "test").robot.locked_joints == {LEADER: 0.0}
 
 
