@@ -87,7 +87,7 @@ def test_a_link_that_changed_starts_at_the_earlier_one_with_a_prior_spread_of_it
 def test_what_is_no_prior_is_refused(case, yesterday):
     with pytest.raises(InertidError, match="recording 0: is part of the earlier result already"):
         continued(case, yesterday, case.recordings[:2])
-    with pytest.raises(InertidError, match=r"identify.spread: 'hand' is no link"):
+    with pytest.raises(InertidError, match=r"identify.spread: 'hand' is not a link"):
         continued(case, yesterday, case.recordings[1:2], spread={"hand": 1.0})
     with pytest.raises(InertidError, match="another robot"):
         continued(synthetic_case(11, joints=3, recordings=0), yesterday, case.recordings[1:2])
