@@ -40,9 +40,7 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
 
-# A robot has its own computer, which does not pause with this computer. After a longer pause, the simulated time
-# continues from its last value and does not catch up.
-_MAX_LAG_S = 0.3
+_MAX_LAG_S = 0.1  # after a longer pause, the simulated time continues from its last value and does not catch up
 _MAX_LOST_S = 0.5  # behind the clock; a longer time means that the machine is too slow, not just busy for a moment
 _FAULTS_PERIOD_S = 0.2  # between two reads of the parameters below fault
 _SENSOR = QoSProfile(depth=50)

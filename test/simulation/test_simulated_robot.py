@@ -263,7 +263,7 @@ def test_bad_commands_are_refused(model):
             robot.stream(wrong)
         with pytest.raises(ModelError):
             robot.reset(wrong)
-    with pytest.raises(ModelError, match="below zero"):
+    with pytest.raises(ModelError, match="at least zero"):
         Drives(*(np.full(7, value) for value in (0.1, -0.2, 0.3, 0.4)))
 
 
