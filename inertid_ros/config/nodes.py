@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from inertid_ros.core.worker import MAX_MEMORY_MB
+
 from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, Effect
 from .excitation import (
     EffortControlOptions,
@@ -98,7 +100,7 @@ class IdentifierOptions:
         " about a hundredth of a core")
     keep_recordings: int = option(20, "recordings kept in memory; the oldest are dropped first", 1, 1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", 1.0, 1e5)
-    memory_mb: int = option(8192, "address space of the solving process [MiB]; 0 sets no limit", 0, 10**7)
+    memory_mb: int = option(MAX_MEMORY_MB, "address space of the solving process [MiB]; 0 sets no limit", 0, 10**7)
 
 
 @attrs.frozen

@@ -60,11 +60,18 @@ def foreign_content(head: bytes) -> str:
     return ""
 
 
-def open_file(path: str | Path) -> BinaryIO:
-    """Open a regular file to read; OSError for a device, pipe, socket or directory, which may block or not end."""
+def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
+    """Open a regular file to read, or with ``pipe`` also a pipe.
+
+    Raises OSError: the file cannot be opened, or may never end or begin: a directory, a device, a socket, a pipe.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        _check_regular(descriptor, path)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not (stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode))):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -72,18 +79,14 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
-    """Content of a file, or of a pipe from another command, up to ``most`` bytes.
+    """Content of a file or pipe (for example the output of another command), at most ``most`` bytes.
 
-    Raises OSError: the file cannot be read, is a device, or is a pipe that stays silent.
-    Raises FormatError: the content is larger.
+    Raises OSError: it cannot be read, is a device, or is a pipe that stays silent.
+    Raises FormatError: it is larger.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            content = _from_pipe(descriptor, most)
-        else:
-            _check_regular(descriptor, path)
-            content = file.read(most + 1)
+    with open_file(path, pipe=True) as file:
+        is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
+        content = _from_pipe(file.fileno(), most) if is_pipe else file.read(most + 1)
     if len(content) > most:
         raise FormatError(f"is larger than {most / 2**20:g} MiB")
     return content
@@ -95,14 +98,6 @@ def read_text(path: str | Path, most: int = MAX_TEXT_BYTES) -> str:
         return read_bytes(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("is not text") from None
-
-
-def _check_regular(descriptor: int, path: str | Path) -> None:
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _from_pipe(descriptor: int, most: int) -> bytes:
