@@ -22,7 +22,7 @@ from inertid_ros.identification.base_parameters.closed_form import base_paramete
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -46,7 +46,8 @@ def held(estimate: Estimate, parameters: Array) -> Held:
     deviation = np.sqrt(np.diagonal(B @ estimate.covariance @ B.T))
     inside = (estimate.interval[:, 0] <= parameters) & (parameters <= estimate.interval[:, 1])
     anywhere = sample_states(model, 200)
-    error = predict_torque(model, estimate.parameters, anywhere) - predict_torque(model, parameters, anywhere)
+    predicted, true = (ForceEquations(model).predict(x, anywhere) for x in (estimate.parameters, parameters))
+    error = predicted - true
     return Held(
         np.abs(B @ (estimate.parameters - parameters)) < NORMAL_95 * deviation,
         inside[: model.layout.body_size],

@@ -28,7 +28,7 @@ from inertid_ros.identification.solvers.coordinates import (
     prior_coordinates,
     prior_covariance_root,
 )
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -62,7 +62,7 @@ def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
     projection = base_parameters_of_robot(model).projection
     error, states = projection @ (estimate.parameters - truth), sample_states(model)
     deviation = projection @ prior_covariance_root(prior_coordinates(model, estimate.information), TYPICAL_PRIOR_SPREAD)
-    torque, wanted = (predict_torque(model, parameters, states) for parameters in (estimate.parameters, truth))
+    torque, wanted = (ForceEquations(model).predict(parameters, states) for parameters in (estimate.parameters, truth))
     scale = np.linalg.norm(wanted, axis=0)  # per joint, so that a wrist counts as much as a shoulder
     distance = float("inf")
     if estimate.consistent:

@@ -22,7 +22,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.contacts import external_force, predict_wrenches
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import legged_robot
@@ -130,7 +130,7 @@ class Study:
         noisy = torque + BodySensorOptions().effort * rng.normal(size=torque.shape) * torque.any(axis=0)
         before, found = np.vstack([noisy[:1], noisy[:-1]]), []
         for parameters in estimates:
-            force = predict_torque(model, parameters, samples)
+            force = ForceEquations(model).predict(parameters, samples)
             wrenches = predict_wrenches(model, force, before, samples.q)
             plates = [wrenches[name][:, :3] - self.truth.wrenches[name][rows, :3] for name in wrenches]
             missed = (force - external_force(model, samples.q, wrenches))[:, 6:] - torque

@@ -31,7 +31,7 @@ from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.identification.identify import identify as identified
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
@@ -65,7 +65,7 @@ def write_bag(file: Path, model: RobotModel, messages: int) -> None:
         for start in range(0, messages, PART):
             count = min(PART, messages - start)
             samples = motion.samples(np.arange(start, start + count) / RATE_HZ)
-            effort = predict_torque(model, truth, samples) + NOISE * rng.standard_normal(samples.q.shape)
+            effort = ForceEquations(model).predict(truth, samples) + NOISE * rng.standard_normal(samples.q.shape)
             stamps = START_NS + np.arange(start, start + count, dtype=np.int64) * (10**9 // RATE_HZ)
             rows = record[:count]
             rows[:, 15:23] = stamps.astype("<u8").view(np.uint8).reshape(count, 8)

@@ -21,7 +21,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel, load_model
 
 FIXED_HZ = 5.0
@@ -142,7 +142,7 @@ def _least_squares(model: RobotModel, outcome: IdentificationOutcome) -> np.ndar
 def _sliding_squares(outcome: IdentificationOutcome, model: RobotModel, parameters: np.ndarray) -> np.ndarray:
     """``(2, blocks, n)`` sums of squared errors and squared torque, for held-out samples with a friction direction."""
     (test,) = outcome.held_out
-    error = np.where(test.mask, predict_torque(model, parameters, test) - test.tau, 0.0)
+    error = np.where(test.mask, ForceEquations(model).predict(parameters, test) - test.tau, 0.0)
     squares = np.stack([error, np.where(test.mask, test.tau, 0.0)]) ** 2
     edges = np.linspace(0, len(test), BLOCKS + 1).astype(int)[:-1]
     return np.add.reduceat(squares, edges, axis=1)

@@ -10,7 +10,7 @@ from lxml import etree
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -60,5 +60,5 @@ def parts(robot: RobotModel, count: int, part: int = PART) -> Iterator[Samples]:
         a = np.sum(-amplitude * frequency**2 * np.sin(angle), axis=1)
         every = np.ones(q.shape, dtype=bool)
         samples = Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0], "UR10")
-        samples.tau[:] = predict_torque(robot, parameters, samples) + NOISE * rng.standard_normal(q.shape)
+        samples.tau[:] = ForceEquations(robot).predict(parameters, samples) + NOISE * rng.standard_normal(q.shape)
         yield samples

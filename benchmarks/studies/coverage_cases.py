@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -69,7 +69,7 @@ def states(model: RobotModel, parameters: Array, noise: float, rng: np.random.Ge
     q, v, a = rng.uniform(-3, 3, (count, model.joints)), *rng.normal(size=(2, count, model.joints))
     every = np.ones(q.shape, dtype=bool)
     samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0])
-    tau = predict_torque(model, parameters, samples)
+    tau = ForceEquations(model).predict(parameters, samples)
     return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
 
 
@@ -124,7 +124,7 @@ def recording(
 ) -> Recording:
     """Recording of positions and efforts with noise, as a driver would publish it."""
     samples = motion(model, rng, repeats)
-    tau = predict_torque(model, parameters, samples) + LACKING[lacking](model, parameters, samples)
+    tau = ForceEquations(model).predict(parameters, samples) + LACKING[lacking](model, parameters, samples)
     q = samples.q + tau / STIFFNESS if lacking == "elastic joints" else samples.q
     effort = tau + EFFORT_NOISE * EFFORT * rng.normal(size=q.shape)
     return Recording(model.joint_names, samples.time, q + POSITION_NOISE * rng.normal(size=q.shape), effort)

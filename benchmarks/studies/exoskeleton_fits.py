@@ -14,7 +14,7 @@ from inertid_ros.core.rotations import skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import Information
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
 METRICS = ("gen. force", "torque [Nm]", "CoM [mm]", "momentum", "parameters [%]")
@@ -34,7 +34,7 @@ class Evaluation:
     def __call__(self, parameters: Array) -> Array:
         """``(5,)``: generalized force [N, N m], joint torque [N m] with known external wrenches, centre of mass [mm],
         centroidal momentum [N s, N m s], mean relative error of the parameters [%]."""
-        error = predict_torque(self.model, parameters, self.samples) - self.samples.tau
+        error = ForceEquations(self.model).predict(parameters, self.samples) - self.samples.tau
         com, momentum = self._centroidal(parameters)
         relative = np.abs(parameters / self._truth - 1)[self._truth != 0]
         parts = (error, error[:, 6:], 1e3 * (com - self._com), momentum - self._momentum)

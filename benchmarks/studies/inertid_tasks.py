@@ -19,7 +19,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import IncrementalQR, compress
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor, regroup_to_parents
 from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel
@@ -35,7 +35,7 @@ def run_identify(robot: RobotModel, samples: Samples) -> dict:
     estimate = identify(robot, [samples])
     seconds, cpu = time.perf_counter() - start, time.process_time() - busy
     peak = peak_mb()
-    error = predict_torque(robot, estimate.parameters, samples) - samples.tau
+    error = ForceEquations(robot).predict(estimate.parameters, samples) - samples.tau
     return {
         "seconds": seconds,
         "cpu": cpu,
@@ -59,7 +59,7 @@ def run_parts(robot: RobotModel, samples: Samples) -> dict:
         "drives": _median(lambda: [_drives(robot, part) for part in _batches(samples)]),
         "qr": _median(lambda: _reduce(robot, len(samples))),
         "compress": _median(lambda: compress(robot, [samples])),
-        "predict": _median(lambda: predict_torque(robot, estimate.parameters, samples)),
+        "predict": _median(lambda: ForceEquations(robot).predict(estimate.parameters, samples)),
         "identify": _median(lambda: identify(robot, [samples])),
     }
 

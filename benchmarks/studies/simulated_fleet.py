@@ -14,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -134,7 +134,7 @@ def recorded(
     time = np.arange(0.0, seconds, 1 / rate_hz)
     q, v, a = random_motion(rng, model.joints).sample(time)
     every = np.ones(q.shape, dtype=bool)
-    effort = predict_torque(model, parameters, Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0]))
+    effort = ForceEquations(model).predict(parameters, Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0]))
     noise = rng.normal(size=(2, *q.shape))
     effort = effort + EFFORT_NOISE * noise[0]
     return Recording(model.joint_names, time, q + POSITION_NOISE * noise[1], effort, velocity=v, name=name)

@@ -11,7 +11,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.equations import prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
 
@@ -36,7 +36,7 @@ class TorquePrediction:
     limit: Array
 
 
-def predict_torque(result: Result, path: str | Path) -> TorquePrediction:
+def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     """Predict torque along a plan or a ``JointTrajectory`` in YAML by the parameters of a result.
 
     Raises ModelError: the base of the robot is free.
@@ -53,12 +53,9 @@ def predict_torque(result: Result, path: str | Path) -> TorquePrediction:
     parameters[offsets] = 0.0  # of the sensor
     covariance = np.array(result.covariance)
     covariance[offsets] = covariance[:, offsets] = 0.0
-    variance = np.zeros_like(samples.q)
-    blocks = next(dense_equations(equations, samples, len(samples)))
-    for channel, (columns, (rows, _)) in enumerate(zip(equations.columns, blocks, strict=True)):
-        variance[:, channel] = np.einsum("ki,ij,kj->k", rows, covariance[np.ix_(columns, columns)], rows)
     prediction = TorquePrediction(
-        motion, recorded, equations.predict(parameters, samples), np.sqrt(np.maximum(variance, 0.0)),
+        motion, recorded, equations.predict(parameters, samples),
+        np.sqrt(prediction_variance(equations, covariance, samples)),
         np.where(model.limits.effort > 0, model.limits.effort, np.inf))
     _check_limits(prediction, path)
     return prediction

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from inertid_ros import __version__
 from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError, one_line
+from inertid_ros.core.errors import InertidError, one_line, path_error
 
 from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if options.debug:
             raise
-        return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}; correct the path", BAD_INPUT)
+        return _fail(path_error(error), BAD_INPUT)
     except MemoryError:
         return _fail("out of memory; raise the limit (ulimit -v), or use fewer or shorter recordings", BAD_INPUT)
     except Exception as error:

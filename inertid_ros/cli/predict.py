@@ -4,7 +4,7 @@ import argparse
 
 import numpy as np
 
-from inertid_ros.calibration.prediction import predict_torque
+from inertid_ros.calibration.prediction import torque_along
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.excitation.plan_file import joint_trajectory_text
 from inertid_ros.report.results import Result
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     if options.fill:
         check_file(options.fill, options.force, inputs(options))
     result = Result.load(options.result)
-    prediction = predict_torque(result, options.motion)
+    prediction = torque_along(result, options.motion)
     if options.fill:
         text = joint_trajectory_text(prediction.motion, prediction.joint_names, prediction.torque)
         write_file(options.fill, text.encode(), options.force)

@@ -53,6 +53,11 @@ def log_once(message: str, level: int = logging.WARNING) -> None:
     _log.log(level, "%s", message)
 
 
+def path_error(error: OSError) -> str:
+    """One line for a path that cannot be used, with the remedy."""
+    return one_line(f"{error.filename or 'input or output'}: {error.strerror or error}; correct the path")
+
+
 class InertidError(Exception):
     """Base class of all errors that this package raises on purpose; their messages have one line."""
 

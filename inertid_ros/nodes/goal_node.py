@@ -9,7 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
-from inertid_ros.core.errors import InertidError, one_line
+from inertid_ros.core.errors import InertidError, one_line, path_error
 from inertid_ros.ros.topics import STEADY
 
 _POLL_PERIOD_S = 0.05
@@ -69,7 +69,7 @@ class GoalNode(Node):
         except InertidError as error:
             reason = str(error)
         except OSError as error:
-            reason = one_line(f"{error.filename or 'input or output'}: {error.strerror or error}; correct the path")
+            reason = path_error(error)
         except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             reason = one_line(f"internal error: {type(error).__name__}: {error}")

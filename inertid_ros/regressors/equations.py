@@ -7,6 +7,7 @@ type, add a class, and its name to :data:`~inertid_ros.config.identification.EQU
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -173,3 +174,13 @@ def dense_equations(equations: Equations, samples: Samples, chunk: int = BATCH) 
             written = work[channel, span.start : span.stop - 1, keep]
             blocks.append((written @ expansion, samples.tau[rows, channel][keep]))
         yield blocks
+
+
+def prediction_variance(equations: Equations, covariance: Array, samples: Samples) -> Array:
+    """Variance ``(N, c)`` of predicted measurements, with or without a measurement, from a covariance ``(p, p)``."""
+    every = replace(samples, mask=np.ones((len(samples), equations.count), dtype=bool))
+    variance = np.zeros(every.mask.shape)
+    for blocks in dense_equations(equations, every, len(every)):
+        for channel, (columns, (rows, _)) in enumerate(zip(equations.columns, blocks, strict=True)):
+            variance[:, channel] = np.einsum("ki,ki->k", rows @ covariance[np.ix_(columns, columns)], rows)
+    return np.maximum(variance, 0.0)  # rounding may make it negative

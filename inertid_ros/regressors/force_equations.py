@@ -145,11 +145,6 @@ class ForceWriter(RowWriter):
                 out[velocity, first - len(columns) : first] = rotors[velocity, columns]
 
 
-def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
-    """``(N, c)`` generalized force of links, rotors and drives with a parameter vector."""
-    return ForceEquations(model).predict(parameters, samples)
-
-
 def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:
     """Samples of force without the part of a load ``(nb, 10)``, see :func:`~.body_changes.load_bodies`."""
     return replace(samples, tau=samples.tau - load_torque(model, load, samples)) if load.any() else samples

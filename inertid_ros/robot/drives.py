@@ -24,12 +24,17 @@ def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_spee
 
     Most of the extra friction of slow motion disappears at ``stribeck_speed (d,)`` [rad/s or m/s].
     """
-    return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
+    return coulomb + stribeck * _slow_share(velocity, stribeck_speed)
 
 
 def fading_direction(direction: Array, velocity: Array, stribeck_speed: Array) -> Array:
     """``(..., d)`` direction of sliding times the remaining share of Stribeck friction at a velocity."""
-    return np.asarray(direction * np.exp(-np.abs(velocity) / stribeck_speed))
+    return np.asarray(direction * _slow_share(velocity, stribeck_speed))
+
+
+def _slow_share(velocity: Array, stribeck_speed: Array) -> Array:
+    """``(..., d)`` remaining share of the extra friction of slow motion."""
+    return np.asarray(np.exp(-np.abs(velocity) / stribeck_speed))
 
 
 def friction_torque(

@@ -108,9 +108,7 @@ class ReceivedParameters:
     def _at_corners(self, robot: RobotModel) -> str:
         """Check the torque of drives and terms at rest and at random corners of the robot's range."""
         rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
-        lower, upper = np.where(np.isfinite(limits.lower), limits.lower, -np.pi), limits.upper
-        upper = np.where(np.isfinite(upper), upper, np.pi)
-        speed = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0), limits.velocity, 1.0)
+        lower, upper, speed = limits.range_to_sample
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
         v = np.asarray(speed * rng.integers(-1, 2, shape), dtype=float)
         a = rng.integers(-1, 2, shape).astype(float)

@@ -15,7 +15,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -34,7 +34,7 @@ def _robot(scales=(1.0,) * JOINTS):
 
 
 def _measured(model, truth, rng, samples: Samples) -> Samples:
-    tau = predict_torque(model, truth, samples)
+    tau = ForceEquations(model).predict(truth, samples)
     return replace(samples, tau=tau + 1e-3 * tau.std(axis=0) * rng.normal(size=tau.shape))
 
 
@@ -56,7 +56,7 @@ def test_a_robot_at_rest_keeps_what_rest_does_not_show():
     model, truth, samples = _robot()
     rng = np.random.default_rng(0)
     still = replace(samples, q=np.full_like(samples.q, 0.3), v=0 * samples.v, a=0 * samples.a)
-    noisy = replace(still, tau=predict_torque(model, truth, still) + 0.05 * rng.normal(size=still.tau.shape))
+    noisy = replace(still, tau=ForceEquations(model).predict(truth, still) + 0.05 * rng.normal(size=still.tau.shape))
     estimate = identify(model, [noisy])
     assert estimate.consistent
     assert (estimate.distance_to_prior < 1.0).all()

@@ -18,7 +18,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.drive_gains import drive_gains
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import load_torque, predict_torque, without_load
+from inertid_ros.regressors.force_equations import ForceEquations, load_torque, without_load
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies, perturb
@@ -41,7 +41,7 @@ def measured(model, gains, load, seed, count=2000):
     q, v, a = random_motion(rng, 3).sample(0.01 * np.arange(count))
     every = np.ones(q.shape, dtype=bool)
     samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0], f"motion {seed}")
-    tau = predict_torque(model, truth, samples) + load_torque(model, load, samples)
+    tau = ForceEquations(model).predict(truth, samples) + load_torque(model, load, samples)
     return replace(samples, tau=(tau + NOISE * rng.normal(size=tau.shape)) / gains)
 
 

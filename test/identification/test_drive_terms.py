@@ -16,7 +16,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import load_model
 
 TERMS = ("viscous", "coulomb", "stribeck", "offset")
@@ -33,7 +33,7 @@ def _robot(speeds=(0.03, 0.4, 0.1), stribeck=2.0, noise=0.05):
     slow = replace(states, v=states.v * np.exp(rng.uniform(-4, 0.5, (3000, 1))))
 
     def measured(samples: Samples) -> Samples:
-        tau = predict_torque(real, truth, samples)
+        tau = ForceEquations(real).predict(truth, samples)
         return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
 
     return model, measured(slow), measured(replace(slow, v=slow.v[::-1]))
@@ -77,7 +77,7 @@ def test_a_robot_without_the_term_says_so():
     rng = np.random.default_rng(0)
     model = random_model(rng, 2, drive_terms=("viscous",))
     samples = random_states(rng, model, 200)
-    samples = replace(samples, tau=predict_torque(model, model.prior, samples))
+    samples = replace(samples, tau=ForceEquations(model).predict(model.prior, samples))
     with pytest.raises(IdentificationError, match="no Stribeck friction"):
         identify(model, [samples], FIT)
 
@@ -151,9 +151,9 @@ def _samples(seed: int, rotor: float, noise: float = 0.3, seconds: float = 20.0)
     samples = Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0], cutoff_hz=40.0)
     truth = model.prior.copy()
     truth[model.layout.drive("coulomb")] = truth[model.layout.drive("viscous")] = 0.5
-    of_bodies = predict_torque(model, truth, samples)
+    of_bodies = ForceEquations(model).predict(truth, samples)
     truth[model.layout.drive("rotor_inertia")] = rotor * of_bodies.std(axis=0) / a.std(axis=0)
-    tau = predict_torque(model, truth, samples) + noise * of_bodies.std(axis=0) * rng.normal(size=q.shape)
+    tau = ForceEquations(model).predict(truth, samples) + noise * of_bodies.std(axis=0) * rng.normal(size=q.shape)
     return model, replace(samples, tau=tau), truth
 
 

@@ -19,7 +19,7 @@ from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.residuals import effective_fraction
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 
@@ -33,7 +33,7 @@ def _experiment(seed: int, joints: int = 5, count: int = 2000, noise: float = 0.
     truth = np.concatenate([bodies.ravel(), drives])
 
     def measure(samples: Samples) -> Samples:
-        tau = predict_torque(model, truth, samples)
+        tau = ForceEquations(model).predict(truth, samples)
         return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
 
     return model, measure(random_states(rng, model, count)), measure(random_states(rng, model, 300)), truth
@@ -47,7 +47,7 @@ def test_truth_is_recovered_and_bodies_are_consistent(seed):
     assert validation.passed
     assert validation.calibrated.relative_error < 0.1 * validation.prior.relative_error
     assert is_consistent(estimate.bodies).all()
-    expected = predict_torque(model, truth, held_out)
+    expected = ForceEquations(model).predict(truth, held_out)
     error = estimate.torque(held_out) - expected
     assert np.linalg.norm(error) < 0.02 * np.linalg.norm(expected)
     closer = geodesic_distance(estimate.bodies, model.layout.bodies(truth)).mean()
@@ -114,7 +114,7 @@ def test_no_recordings_are_refused():
 def test_a_result_worse_than_the_urdf_is_rejected():
     model, train, held_out, _ = _experiment(10, joints=3, count=300)
     estimate = identify(model, [train])
-    as_given = replace(held_out, tau=predict_torque(model, model.prior, held_out))
+    as_given = replace(held_out, tau=ForceEquations(model).predict(model.prior, held_out))
     verdict = validate(estimate, [as_given])
     assert not verdict.passed
     assert "rejected" in verdict.message
@@ -141,7 +141,7 @@ def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
     samples = random_states(rng, model, 3000)
     white = rng.normal(size=samples.tau.shape)
     slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(100) / 10, "same"), 0, white)
-    estimate = identify(model, [replace(samples, tau=predict_torque(model, truth, samples) + 0.2 * slow)])
+    estimate = identify(model, [replace(samples, tau=ForceEquations(model).predict(truth, samples) + 0.2 * slow)])
     for term in ("viscous", "coulomb"):
         found, true = (parameters[model.layout.drive(term)] for parameters in (estimate.parameters, truth))
         np.testing.assert_allclose(found, true, rtol=0.3)
@@ -176,7 +176,7 @@ def test_gross_outliers_are_left_out_and_counted():
     assert clean.outliers.sum() == 0
     assert robust.outliers.tolist() == [0, 5, 0]
     fragile = identify(model, [replace(train, tau=knocked)], IdentifyOptions(outlier_threshold=0.0))
-    expected = predict_torque(model, truth, held_out)
+    expected = ForceEquations(model).predict(truth, held_out)
 
     def error(estimate):
         return np.linalg.norm(estimate.torque(held_out) - expected)

@@ -11,7 +11,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import DRIVE_TERMS, RobotOptions
 from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_inertia, transform
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -85,7 +85,7 @@ def _experiment(seed: int, sliding: bool, joints: int = 4):
     bodies = perturb(model, rng)
     samples = random_states(rng, model, 120)
     drives = rng.uniform(0.2, 1.0, model.layout.size - 10 * joints)
-    tau = predict_torque(model, np.concatenate([bodies.ravel(), drives]), samples)
+    tau = ForceEquations(model).predict(np.concatenate([bodies.ravel(), drives]), samples)
     return tree, model, replace(samples, tau=tau + 0.3 * rng.normal(size=tau.shape))
 
 
@@ -130,7 +130,8 @@ def test_link_frames(seed, regularizer):
                 transform(pi, m.rotation.T, -m.rotation.T @ m.translation)
                 for pi, m in zip(tree.bodies, moved, strict=True)])).model()
     np.testing.assert_allclose(
-        predict_torque(other, other.prior, samples), predict_torque(model, model.prior, samples), rtol=1e-8, atol=1e-9)
+        ForceEquations(other).predict(other.prior, samples), ForceEquations(model).predict(model.prior, samples),
+        rtol=1e-8, atol=1e-9)
     options = IdentifyOptions(regularizer=regularizer)
     estimate, theirs = identify(model, [samples], options), identify(other, [samples], options)
     parameters = theirs.parameters.copy()

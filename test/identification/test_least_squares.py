@@ -21,7 +21,7 @@ from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, scaling_matrix
 from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import RobotModel, load_model
@@ -37,7 +37,7 @@ def _robot(seed: int, joints: int = 4, count: int = 400) -> tuple[RobotModel, Sa
     model = random_model(rng, joints, branched=False, drive_terms=TERMS)
     truth = np.concatenate([perturb(model, rng).ravel(), rng.uniform(0.2, 1.0, model.layout.size - 10 * joints)])
     samples = random_states(rng, model, count)
-    return model, replace(samples, tau=predict_torque(model, truth, samples)), truth, rng
+    return model, replace(samples, tau=ForceEquations(model).predict(truth, samples)), truth, rng
 
 
 def _noisy(samples: Samples, rng: np.random.Generator, deviation: float | np.ndarray) -> Samples:
@@ -80,7 +80,7 @@ def test_rotors_and_couplings_are_parameters_like_others():
     truth = model.prior * rng.uniform(0.8, 1.2, model.layout.size)
     truth[model.layout.inertial_size :] = rng.uniform(0.2, 1.0, model.layout.size - model.layout.inertial_size)
     samples = random_states(rng, model, 400)
-    exact = predict_torque(model, truth, samples)
+    exact = ForceEquations(model).predict(truth, samples)
     estimate = least_squares(model, [replace(samples, tau=exact)])
     expected = estimate.base.projection @ truth
     found = estimate.base.projection @ estimate.parameters
@@ -98,7 +98,7 @@ def test_masses_over_thirteen_decades_are_exact():
     model = replace(model, body_prior=bodies)
     truth = (1.1 * bodies).ravel()
     samples = random_states(rng, model, 300)
-    samples = replace(samples, tau=predict_torque(model, truth, samples))
+    samples = replace(samples, tau=ForceEquations(model).predict(truth, samples))
     estimate = least_squares(model, [samples])
     B = estimate.base.projection
     assert {0, 1, 2} == {column // 10 for column in estimate.base.independent}
@@ -141,7 +141,7 @@ def test_the_null_space_stays_at_the_prior(scaling):
 def test_a_joint_that_stands_still_keeps_its_prior():
     model, samples, truth, rng = _robot(3)
     still = replace(samples, v=samples.v * [1, 0, 1, 1], a=samples.a * [1, 0, 1, 1])
-    still = _noisy(replace(still, tau=predict_torque(model, truth, still)), rng, 0.1)
+    still = _noisy(replace(still, tau=ForceEquations(model).predict(truth, still)), rng, 0.1)
     estimate = least_squares(model, [still])
     for term in ("rotor_inertia", "viscous", "coulomb"):
         column = model.layout.drive(term).start + 1
@@ -163,7 +163,7 @@ def test_weights_pay_where_joints_are_unequally_noisy():
             covariance = B @ estimate.covariance @ B.T
             errors[name].append(miss @ np.linalg.solve(covariance, miss) / len(miss))
             scores[name].append(
-                np.sum((predict_torque(model, estimate.parameters, samples) - samples.tau) ** 2, axis=0))
+                np.sum((ForceEquations(model).predict(estimate.parameters, samples) - samples.tau) ** 2, axis=0))
         levels.append(estimate.residual_deviation)
     quiet = [np.mean(scores[name], axis=0)[1:].sum() for name in ("ols", "wls")]
     assert quiet[1] < 0.5 * quiet[0]
@@ -202,7 +202,7 @@ def test_chosen_ranks_are_sensible(options, seed):
     """Few noisy samples: a part of the directions predicts the truth better than all. Hardly any noise: all count."""
     model, samples, truth, rng = _robot(seed, count=60)
     test = random_states(rng, model, 200)
-    test = replace(test, tau=predict_torque(model, truth, test))
+    test = replace(test, tau=ForceEquations(model).predict(truth, test))
     noise = 2.0 * np.sqrt(np.mean(samples.tau**2, axis=0))
     noisy = _noisy(samples, rng, noise)
     chosen, full = least_squares(model, [noisy], options), least_squares(model, [noisy])
@@ -271,7 +271,7 @@ def test_units_do_not_matter(options):
     again = least_squares(other, [converted], options)
     assert again.rank == estimate.rank
     assert (estimate.rank < estimate.spectrum.count) == (options.rank != "full")
-    prediction = predict_torque(model, again.parameters / factors, samples)
+    prediction = ForceEquations(model).predict(again.parameters / factors, samples)
     np.testing.assert_allclose(prediction, estimate.torque(samples), rtol=1e-6, atol=1e-6 * np.abs(samples.tau).max())
     scale = np.sqrt(np.diagonal(estimate.covariance))
     np.testing.assert_allclose(again.parameters / factors, estimate.parameters, atol=1e-5 * scale.max())
@@ -291,7 +291,7 @@ def test_information_and_recordings_agree():
 def test_inconsistent_bodies_are_told_and_rejected():
     model, samples, truth, rng = _robot(11, count=40)
     held_out = random_states(rng, model, 100)
-    held_out = replace(held_out, tau=predict_torque(model, truth, held_out))
+    held_out = replace(held_out, tau=ForceEquations(model).predict(truth, held_out))
     estimate = least_squares(model, [_noisy(samples, rng, 2.0)], ESTIMATORS["ols"])
     assert not estimate.consistent
     verdict = validate(estimate, [held_out])
@@ -339,7 +339,7 @@ def test_constant_torque_of_a_robot_that_stands_still():
     """Only what holds the pose up is identified; all else stays at the prior."""
     model, samples, truth, rng = _robot(14, joints=3, count=200)
     still = replace(samples, q=0 * samples.q + 0.3, v=0 * samples.v, a=0 * samples.a)
-    still = _noisy(replace(still, tau=predict_torque(model, truth, still)), rng, 0.01)
+    still = _noisy(replace(still, tau=ForceEquations(model).predict(truth, still)), rng, 0.01)
     estimate = least_squares(model, [still])
     assert estimate.base.count == 3
     assert torque_errors(model, estimate.parameters, [still]).rms_error.max() < 0.015

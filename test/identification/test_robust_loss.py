@@ -12,7 +12,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares import HUBER_TUNING, least_squares, robust_fit
 from inertid_ros.identification.linear_fit import LinearProblem
 from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 
@@ -23,15 +23,17 @@ def _robot(seed: int, count: int = 600) -> tuple[RobotModel, Samples, Samples, n
     model = random_model(rng, 3, branched=False)
     truth = np.concatenate([perturb(model, rng).ravel(), rng.uniform(0.2, 1.0, model.layout.size - 30)])
     samples = random_states(rng, model, count)
-    level = 0.02 * np.sqrt(np.mean(predict_torque(model, truth, samples) ** 2, axis=0))
-    clean = replace(samples, tau=predict_torque(model, truth, samples) + level * rng.normal(size=samples.q.shape))
+    exact = ForceEquations(model).predict(truth, samples)
+    level = 0.02 * np.sqrt(np.mean(exact**2, axis=0))
+    clean = replace(samples, tau=exact + level * rng.normal(size=samples.q.shape))
     hit = rng.random(samples.q.shape) < 0.05
     spoiled = clean.tau + np.where(hit, 50 * level * (1 + rng.random(hit.shape)), 0.0)
     return model, clean, replace(clean, tau=spoiled), truth
 
 
 def _error(model: RobotModel, samples: Samples, parameters: np.ndarray, truth: np.ndarray) -> float:
-    miss = predict_torque(model, parameters, samples) - predict_torque(model, truth, samples)
+    equations = ForceEquations(model)
+    miss = equations.predict(parameters, samples) - equations.predict(truth, samples)
     return float(np.linalg.norm(miss / np.sqrt(np.mean(samples.tau**2, axis=0))))
 
 
@@ -82,7 +84,7 @@ def test_stated_deviations_hold_under_outliers():
     """Over repeats, errors of base parameters divided by their stated deviations have the size of one."""
     rng = np.random.default_rng(6)
     model, clean, _, truth = _robot(6, count=250)
-    exact = predict_torque(model, truth, clean)
+    exact = ForceEquations(model).predict(truth, clean)
     level = 0.02 * np.sqrt(np.mean(exact**2, axis=0))
     squares = []
     for _ in range(15):
@@ -97,7 +99,7 @@ def test_stated_deviations_hold_under_outliers():
 
 def test_ranks_are_chosen_under_the_robust_loss():
     model, _, spoiled, truth = _robot(7, count=60)
-    noisy = replace(spoiled, tau=spoiled.tau + 50 * (spoiled.tau - predict_torque(model, truth, spoiled)))
+    noisy = replace(spoiled, tau=spoiled.tau + 50 * (spoiled.tau - ForceEquations(model).predict(truth, spoiled)))
     for rank in ("gcv", "held_out", "variance"):
         estimate = least_squares(model, [noisy], LeastSquaresOptions(loss="huber", rank=rank))
         assert 0 < estimate.rank < estimate.spectrum.count

@@ -9,7 +9,7 @@ from support.robots.random_robots import random_states
 
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def _measured(leg, count: int = 2000, noise: float = 0.2):
     model, rng = leg_model(leg), np.random.default_rng(0)
     truth = np.concatenate([bodies(leg, "identified_cheetah_software").ravel(), [0.5, 0.4, 0.3], [3.1, 1.3, 0.9]])
     samples = random_states(rng, model, count)
-    tau = predict_torque(model, truth, samples)
+    tau = ForceEquations(model).predict(truth, samples)
     return model, replace(samples, tau=tau + noise * rng.normal(size=tau.shape)), truth
 
 
@@ -32,7 +32,7 @@ def test_links_rotors_and_friction_are_identified_together(leg):
     assert estimate.bodies.shape == estimate.rotors.shape == (3, 10)
     assert estimate.consistent
     tested = replace(random_states(np.random.default_rng(1), model, 200))
-    expected = predict_torque(model, truth, tested)
+    expected = ForceEquations(model).predict(truth, tested)
     assert np.linalg.norm(estimate.torque(tested) - expected) < 0.01 * np.linalg.norm(expected)
     np.testing.assert_allclose(estimate.drive("coulomb"), [3.1, 1.3, 0.9], atol=0.05)
     gear = model.layout.rotors[0].ratio

@@ -10,7 +10,7 @@ from support.robots.random_robots import random_model
 from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model
@@ -30,7 +30,7 @@ def experiment(terms, values, seed=5, count=4000):
     q, v, a = random_motion(rng, 3).sample(0.01 * np.arange(count))
     every = np.ones(q.shape, dtype=bool)
     samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0])
-    tau = predict_torque(replace(model, fitted_bodies=bodies), truth, samples)
+    tau = ForceEquations(replace(model, fitted_bodies=bodies)).predict(truth, samples)
     return model, truth, replace(samples, tau=tau + NOISE * rng.normal(size=tau.shape))
 
 
@@ -103,7 +103,7 @@ def test_a_counterbalance_that_a_link_could_make_is_told_by_the_bodies(size, the
     q, v, a = (0.6 * each for each in random_motion(rng, 3).sample(time))
     every = np.ones(q.shape, dtype=bool)
     samples = Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0])
-    tau = predict_torque(model, truth, samples) + rng.normal(size=q.shape)
+    tau = ForceEquations(model).predict(truth, samples) + rng.normal(size=q.shape)
     estimate = identify(model, [replace(samples, tau=tau)])
     (choice,) = estimate.term_choices
     assert choice.kept is there and (choice.body_log_odds > 10) is there

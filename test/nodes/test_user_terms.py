@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.ros.parameter_messages import to_inertial_parameters
@@ -31,7 +31,7 @@ def message_and_estimate():
     model = random_model(rng, 2, branched=False, terms=TERMS)
     samples = random_states(rng, model, 600)
     truth = np.concatenate([perturb(model, rng).ravel(), np.full(model.layout.term_start - 20, 0.2), (8, -3, 0.4, 0.1)])
-    tau = predict_torque(model, truth, samples) + 0.01 * rng.normal(size=samples.tau.shape)
+    tau = ForceEquations(model).predict(truth, samples) + 0.01 * rng.normal(size=samples.tau.shape)
     estimate = identify(model, [replace(samples, tau=tau)])
     return to_inertial_parameters(estimate, None, GateDecision.from_findings([]), 1, Time()), estimate, samples
 

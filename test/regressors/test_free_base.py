@@ -17,7 +17,7 @@ from inertid_ros.identification.base_parameters.numeric import structural_base_p
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
@@ -43,7 +43,7 @@ def test_generalized_force_of_random_trees_is_that_of_pinocchio(seed):
     np.testing.assert_allclose(regressor @ bodies.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
     parameters = np.zeros(model.layout.size)
     parameters[: model.layout.body_size] = bodies.ravel()
-    np.testing.assert_allclose(predict_torque(model, parameters, samples), expected, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(ForceEquations(model).predict(parameters, samples), expected, rtol=1e-10, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", HUMANOIDS)
@@ -96,7 +96,7 @@ def test_base_rows_alone_identify_the_total_mass_and_leave_the_drives_alone():
     samples = random_flight(rng, model, 500)
     truth = model.prior.copy()
     truth[: model.layout.body_size] = (1.3 * model.body_prior).ravel()
-    tau = predict_torque(model, truth, samples)
+    tau = ForceEquations(model).predict(truth, samples)
     base_only = samples.mask.copy()
     base_only[:, 6:] = False
     tau[:, 6:] = 0.0

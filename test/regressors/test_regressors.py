@@ -7,7 +7,7 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor, moved_bodies
 from inertid_ros.robot.layout import Coupling
 
@@ -18,7 +18,7 @@ def test_channel_equations_are_the_whole_prediction(seed):
     model = random_model(rng, joints=5)
     samples = random_states(rng, model, 50)
     parameters = np.concatenate([random_bodies(rng, 5).ravel(), rng.normal(size=model.layout.size - 50)])
-    torque = predict_torque(model, parameters, samples)
+    torque = ForceEquations(model).predict(parameters, samples)
     columns = ForceEquations(model).columns
     chunks = list(dense_equations(ForceEquations(model), samples, chunk=17))
     for joint in range(5):
@@ -62,5 +62,5 @@ def test_a_coupling_acts_on_each_of_its_joints():
     speed, acceleration = (x[:, 0] - 2 * x[:, 1] for x in (samples.v, samples.a))
     torque = 0.5 * acceleration + 2.0 * speed + 3.0 * np.sign(speed)
     expected = np.column_stack([torque, -2 * torque, 0 * torque])
-    np.testing.assert_allclose(predict_torque(model, parameters, samples), expected, atol=1e-12)
+    np.testing.assert_allclose(ForceEquations(model).predict(parameters, samples), expected, atol=1e-12)
     assert model.layout.names[-3:] == ("wrist.rotor_inertia", "wrist.viscous", "wrist.coulomb")

@@ -13,7 +13,7 @@ from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import rotor_torque
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor, with_rotors
@@ -79,7 +79,7 @@ def test_torque_is_that_of_lagrange(seed):
     bodies = random_bodies(rng, 2 * model.joints)
     parameters = np.concatenate([bodies.ravel(), np.zeros(model.layout.size - bodies.size)])
     expected = [_lagrange(model, bodies, *state) for state in zip(samples.q, samples.v, samples.a, strict=True)]
-    torque = predict_torque(model, parameters, samples)
+    torque = ForceEquations(model).predict(parameters, samples)
     np.testing.assert_allclose(torque, expected, atol=1e-11 * np.abs(expected).max())
 
 
@@ -88,7 +88,7 @@ def test_equations_and_compression_agree(seed):
     model, rng = _model(seed)
     layout, samples = model.layout, random_states(rng, model, 60)
     parameters = np.concatenate([random_bodies(rng, 8).ravel(), rng.normal(size=layout.size - layout.inertial_size)])
-    torque = predict_torque(model, parameters, samples)
+    torque = ForceEquations(model).predict(parameters, samples)
     chunks = list(dense_equations(ForceEquations(model), samples, chunk=25))
     for joint, columns in enumerate(ForceEquations(model).columns):
         predicted = np.concatenate([chunk[joint][0] @ parameters[columns] for chunk in chunks])
@@ -161,5 +161,5 @@ def test_extended_model_is_pinocchios(datasets):
     expected = [
         gear.T @ pin.rnea(extended, data, gear @ q, gear @ v, gear @ a)
         for q, v, a in zip(samples.q, samples.v, samples.a, strict=True)]
-    torque = predict_torque(model, model.prior, samples)
+    torque = ForceEquations(model).predict(model.prior, samples)
     np.testing.assert_allclose(torque, expected, atol=1e-11 * np.abs(expected).max())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.drives import dry_friction, friction_direction, friction_torque
 from inertid_ros.robot.layout import Coupling
 
@@ -41,5 +41,6 @@ def test_the_regressor_predicts_what_controllers_compute():
     speed = samples.v @ layout.coupling_ratios[0]
     coupled = 0.7 * speed + 0.9 * np.tanh(speed / np.hypot(0.3, 0.5 * 0.4))
     expected += np.outer(coupled, layout.coupling_ratios[0])
-    assert predict_torque(model, parameters, samples) == pytest.approx(expected, abs=1e-12)
-    assert predict_torque(model, parameters, replace(samples, v=-samples.v)) == pytest.approx(-expected, abs=1e-12)
+    equations = ForceEquations(model)
+    assert equations.predict(parameters, samples) == pytest.approx(expected, abs=1e-12)
+    assert equations.predict(parameters, replace(samples, v=-samples.v)) == pytest.approx(-expected, abs=1e-12)

@@ -42,24 +42,22 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     residual = weight * residual
     severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
     columns = {body: weight[..., None] * _torque_of_moments(model, body, parts) for body in model.end_bodies}
-    ends = np.cumsum([len(part.time) for part in parts])
-    each = [slice(end - len(part.time), end) for end, part in zip(ends.tolist(), parts, strict=True)]
-    for pieces in ([slice(0, len(residual))], each):
+    rows = _Rows(parts, train)
+    for pieces in ([slice(0, len(residual))], rows.each):
         changes = {body: _best_changes(of_load, residual, pieces) for body, of_load in columns.items()}
         body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
         if explained > _MIN_EXPLAINED_SHARE:
             break
     if explained <= _MIN_EXPLAINED_SHARE:
-        yield from _passing(residual, parts, train, model.joint_names, severity)
+        yield from _passing(residual, parts, rows, model.joint_names, severity)
     else:
-        index = int(np.searchsorted(ends, row, side="right"))
-        first = row - ends[index] + len(parts[index].time)
-        since = "the start" if first == 0 else f"{parts[index].time[first] - train[index].time[0]:.1f} s"
+        recording = rows.recording(row)
+        since = "the start" if row == rows.each[recording].start else f"{rows.since_start(row):.1f} s"
         link, more = model.link_names[body], "more" if change[0] > 0 else "less"
         evidence = (
             f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
             f" {100 * explained:.0f} % of the squared errors")
-        yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[index].name)
+        yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[recording].name)
 
 
 def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -75,17 +73,32 @@ def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: It
     joint = int(np.argmax(squares.sum(axis=0)))
     first, last = _shortest_run(squares[:, joint], 0.5)
     name, share = estimate.model.joint_names[joint], squares[:, joint].sum() / max(squares.sum(), 1e-300)
-    ends = np.cumsum([len(part.time) for part in parts])
-    index = int(np.searchsorted(ends, first, side="right"))
-    last = min(last, int(ends[index]) - 1)  # within the recording in which it begins
-    time, position, speed = (np.concatenate([getattr(part, key) for part in parts]) for key in ("time", "q", "v"))
-    begin, end = (time[row] - train[index].time[0] for row in (first, last))
+    rows = _Rows(parts, train)
+    recording = rows.recording(first)
+    last = min(last, rows.each[recording].stop - 1)
+    position, speed = (np.concatenate([getattr(part, key) for part in parts]) for key in ("q", "v"))
+    begin, end = rows.since_start(first), rows.since_start(last)
     low, high = np.percentile(position[first : last + 1, joint], (0, 100))
     fastest = np.abs(speed[first : last + 1, joint]).max()
     evidence = (
         f"{100 * share:.0f} % of the squared error is at {name}, half of it between {begin:.1f} and {end:.1f} s,"
         f" at positions from {low:.2f} to {high:.2f} and speeds of up to {fastest:.2g} (rad or m, s)")
-    yield Finding.with_remedy("unexplained", Severity.CARE, evidence, name, recording=parts[index].name)
+    yield Finding.with_remedy("unexplained", Severity.CARE, evidence, name, recording=parts[recording].name)
+
+
+class _Rows:
+    """Rows of joined samples of recordings: the recording of a row, and its time since the start of the recording."""
+
+    def __init__(self, parts: Sequence[Samples], train: Sequence[Samples]) -> None:
+        self._ends = np.cumsum([len(part) for part in parts])
+        self.each = [slice(end - len(part), end) for end, part in zip(self._ends.tolist(), parts, strict=True)]
+        self._since = np.concatenate([part.time - whole.time[0] for part, whole in zip(parts, train, strict=True)])
+
+    def recording(self, row: int) -> int:
+        return int(np.searchsorted(self._ends, row, side="right"))
+
+    def since_start(self, row: int) -> float:
+        return float(self._since[row])
 
 
 def _residuals(estimate: Estimate, train: Sequence[Samples]) -> tuple[list[Samples], Array]:
@@ -106,28 +119,29 @@ def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
 
 
 def _passing(
-    residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str], severity: Severity
+    residual: Array, parts: Sequence[Samples], rows: _Rows, joints: Sequence[str], severity: Severity
 ) -> Iterator[Finding]:
     """Report the shortest time with most of a joint's squared residuals ``(N, n)``, if it is short enough."""
     states = [np.concatenate([getattr(part, key) for part in parts]) ** 2 for key in ("tau", "v")]
     torque, speed = (squares / np.maximum(squares.mean(axis=0), 1e-300) for squares in states)
     squares, spans = residual**2 / (1.0 + torque + speed), []  # model errors grow with torque and speed
     for joint in np.flatnonzero(residual.any(axis=0)).tolist():
-        rows = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
-        if not len(rows):
+        moving = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
+        if not len(moving):
             continue
-        first, last = _shortest_run(squares[rows, joint], _PASSING_SHARE)
-        if (share := (last + 1 - first) / len(rows)) <= _MAX_PASSING_TIME:
-            spans.append((share, joint, int(rows[first]), int(rows[last])))
+        first, last = _shortest_run(squares[moving, joint], _PASSING_SHARE)
+        if (share := (last + 1 - first) / len(moving)) <= _MAX_PASSING_TIME:
+            spans.append((share, joint, int(moving[first]), int(moving[last])))
     if not spans:
         return
     _, joint, begin, end = min(spans)
+    recording = rows.recording(begin)
     others = [joints[other] for _, other, first, last in spans if other != joint and first <= end and last >= begin]
-    index = int(np.searchsorted(np.cumsum([len(part.time) for part in parts]), begin, side="right"))
-    time, start = np.concatenate([part.time for part in parts]), train[index].time[0]
     evidence = f"{100 * _PASSING_SHARE:.0f} % of the squared errors of {', '.join([joints[joint], *others])} lie"
-    evidence += f" between {time[begin] - start:.1f} and {time[end] - start:.1f} s"
-    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=parts[index].name)
+    last = min(end, rows.each[recording].stop - 1)
+    evidence += f" between {rows.since_start(begin):.1f} and {rows.since_start(last):.1f} s"
+    name = parts[recording].name
+    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=name)
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:

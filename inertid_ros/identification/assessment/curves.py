@@ -3,13 +3,13 @@
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.equations import prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.drives import fading_direction, friction_direction, friction_torque
 from inertid_ros.robot.model import RobotModel
@@ -60,14 +60,9 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
     rows = usable[:: max(1, -(-len(usable) // points))]
     valid = samples.valid[rows]
     predicted = [equations.predict(values, samples)[rows] for values in (estimate.prior, estimate.parameters)]
-    chosen = replace(samples.select(rows), mask=np.ones((len(rows), samples.channels), dtype=bool))
-    variance = np.tile(estimate.residual_deviation**2, (len(rows), 1))
-    for whole in dense_equations(equations, chosen, len(rows)):
-        for channel, (columns, (regressor, _)) in enumerate(zip(equations.columns, whole, strict=True)):
-            covariance = estimate.covariance[np.ix_(columns, columns)]
-            variance[:, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
+    of_parameters = prediction_variance(equations, estimate.covariance, samples.select(rows))
     measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
-    deviation = np.sqrt(np.maximum(variance, 0.0))  # without noise, rounding may make it negative
+    deviation = np.sqrt(estimate.residual_deviation**2 + of_parameters)
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, deviation)
 
 

@@ -25,7 +25,6 @@ from .estimate import Estimate
 RANDOM_STATES = 500
 _SPEED_SHARE = 0.5  # of the velocity limits
 _OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations as in oscillations of half a hertz
-_DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
 _MIN_TORQUE_SHARE = 0.01  # of the largest joint torque: coupling, such as contact wrenches, hides smaller torques
 
 
@@ -63,12 +62,9 @@ def sample_states(model: RobotModel, count: int = RANDOM_STATES) -> Samples:
     Positions are uniform within their limits, and velocities within half of their limits. Accelerations are normal,
     with deviations in proportion to the velocity limits.
     """
-    rng, limits = np.random.default_rng(0), model.limits
-    lower = np.where(np.isfinite(limits.lower), limits.lower, -_DEFAULT_RANGE)
-    upper = np.where(np.isfinite(limits.upper), limits.upper, _DEFAULT_RANGE)
-    bounded = np.isfinite(limits.velocity) & (limits.velocity > 0)
-    speed: Array = _SPEED_SHARE * np.where(bounded, limits.velocity, _DEFAULT_SPEED)
-    shape = (count, model.joints)
+    rng, shape = np.random.default_rng(0), (count, model.joints)
+    lower, upper, fastest = model.limits.range_to_sample
+    speed: Array = _SPEED_SHARE * fastest
     q: Array = rng.uniform(lower, upper, shape)
     v: Array = rng.uniform(-speed, speed, shape)
     a: Array = rng.normal(size=shape) * (_OSCILLATION_RAD_PER_S / np.sqrt(3.0) * speed)

@@ -14,6 +14,7 @@ from inertid_ros.core.errors import ModelError
 from . import parsing
 
 _MAX_FRICTION = 1e9  # N m or N, and per rad/s or m/s
+_ASSUMED_RANGE, _ASSUMED_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
 _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 
@@ -28,6 +29,15 @@ class JointLimits:
     upper: Array
     velocity: Array
     effort: Array
+
+    @property
+    def range_to_sample(self) -> tuple[Array, Array, Array]:
+        """Lowest and highest position, and speed, ``(n,)`` each; assumed for joints without limits."""
+        bounded = np.isfinite(self.velocity) & (self.velocity > 0)
+        return (
+            np.where(np.isfinite(self.lower), self.lower, -_ASSUMED_RANGE),
+            np.where(np.isfinite(self.upper), self.upper, _ASSUMED_RANGE),
+            np.where(bounded, self.velocity, _ASSUMED_SPEED))
 
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:

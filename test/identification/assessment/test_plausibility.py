@@ -13,7 +13,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import Delay
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import load_model
@@ -151,7 +151,7 @@ def test_efforts_of_a_robot_without_friction_may_be_computed(share, told):
     rms = np.sqrt(np.mean(rigid_torque(model, bodies.reshape(-1, 10), samples.q, samples.v, samples.a) ** 2, axis=0))
     truth = np.concatenate([bodies, np.zeros(3), share * rms, np.zeros(3)])
     noise = 1e-3 * rms * np.random.default_rng(7).normal(size=samples.tau.shape)
-    samples = replace(samples, tau=predict_torque(model, truth, samples) + noise)
+    samples = replace(samples, tau=ForceEquations(model).predict(truth, samples) + noise)
     found = tuple(plausibility(identify(model, [samples])))
     assert ("effort_without_friction" in [finding.cause for finding in found]) == told
 

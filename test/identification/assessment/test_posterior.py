@@ -11,7 +11,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import truncated_normal
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 
@@ -26,7 +26,7 @@ def experiment(
     drives = friction * rng.uniform(0.2, 1.0, (len(TERMS), joints))
     truth = np.concatenate([perturb(model, rng).ravel(), drives.ravel()])
     samples = random_states(rng, model, 400)
-    exact = predict_torque(model, truth, samples)
+    exact = ForceEquations(model).predict(truth, samples)
     return model, replace(samples, tau=exact + noise * rng.normal(size=exact.shape)), truth
 
 
@@ -113,7 +113,7 @@ def test_friction_that_the_model_lacks_widens_intervals():
         rng = np.random.default_rng(seed)
         truth = np.concatenate([perturb(model, rng).ravel(), np.full(4 * model.joints, 0.5)])
         samples = repeating_motion(model, rng)
-        exact = predict_torque(model, truth, samples) + 0.1 * rng.normal(size=samples.q.shape)
+        exact = ForceEquations(model).predict(truth, samples) + 0.1 * rng.normal(size=samples.q.shape)
         friction = 0.3 * np.sin(3 * samples.q) * np.sign(samples.v)
         estimates = [identify(model, [replace(samples, tau=exact + more)]) for more in (0 * friction, friction)]
         assert (estimates[1].effective_counts < 0.1 * estimates[0].effective_counts).all()

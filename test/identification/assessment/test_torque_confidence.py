@@ -14,7 +14,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, sample_states, torque_confidence
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.outcome import Round, decide
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_deviation_is_that_of_parameters_drawn_from_the_covariance(case):
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = estimate.parameters + (root @ rng.normal(size=(len(root), 1500))).T
-    torque = np.array([predict_torque(case.given, draw, states) for draw in draws])
+    torque = np.array([ForceEquations(case.given).predict(draw, states) for draw in draws])
     expected = np.sqrt(torque.var(axis=0).mean(axis=0))
     np.testing.assert_allclose(confidence.deviation, expected, rtol=0.05)
     np.testing.assert_allclose(confidence.torque, np.sqrt(np.mean(torque.mean(axis=0) ** 2, axis=0)), rtol=0.02)

@@ -28,7 +28,7 @@ from inertid_ros.identification.assessment.estimate import (
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -42,7 +42,7 @@ def _robot(seed: int, count: int, noise: float, joints: int = 3) -> tuple[RobotM
     model = random_model(rng, joints, branched=False, drive_terms=TERMS)
     truth = np.concatenate([perturb(model, rng).ravel(), rng.uniform(0.2, 1.0, model.layout.size - 10 * joints)])
     samples = random_states(rng, model, count)
-    exact = predict_torque(model, truth, samples)
+    exact = ForceEquations(model).predict(truth, samples)
     level = noise * np.sqrt(np.mean(exact**2, axis=0))
     return model, replace(samples, tau=exact + level * rng.normal(size=exact.shape)), truth
 
@@ -93,7 +93,7 @@ def test_a_drive_that_stands_still_is_left_at_the_prior():
     model, samples, truth = _robot(3, 400, 0.0)
     still = replace(samples, v=samples.v * [1, 1, 0], a=samples.a * [1, 1, 0])
     noise = np.random.default_rng(3).normal(size=still.tau.shape)
-    still = replace(still, tau=predict_torque(model, truth, still) + 1e-3 * noise)
+    still = replace(still, tau=ForceEquations(model).predict(truth, still) + 1e-3 * noise)
     verdicts = {s.parameter: s.verdict for s in _estimate(model, still).identifiability}
     for term in ("rotor_inertia", "viscous", "coulomb"):
         assert verdicts[f"joint2.{term}"] == PRIOR

@@ -14,7 +14,7 @@ from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import estimate_delay, without_delay
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 
 
 def _samples(delay: float, noise: float = 0.05, seed: int = 0):
@@ -30,7 +30,7 @@ def _samples(delay: float, noise: float = 0.05, seed: int = 0):
 
     rough = noise * rng.normal(size=every.shape)
     smooth = np.apply_along_axis(np.convolve, 0, rough, np.ones(9) / 3, "same")  # filtered, as prepared samples are
-    tau = predict_torque(model, truth, at(time - delay)) + smooth
+    tau = ForceEquations(model).predict(truth, at(time - delay)) + smooth
     return model, replace(at(time), tau=tau), truth
 
 
@@ -87,5 +87,5 @@ def test_removing_the_delay_recovers_the_fit():
     assert error(removed, fitted) < 0.5 * error(biased, samples)
     better, worse = (validate(estimate, [samples]).calibrated.relative_error for estimate in (removed, biased))
     assert better < 0.5 * worse
-    exact = predict_torque(model, truth, samples)
+    exact = ForceEquations(model).predict(truth, samples)
     assert np.linalg.norm(removed.torque(samples) - exact) < 0.01 * np.linalg.norm(exact)

@@ -12,7 +12,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import IncrementalQR, compress
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import load_model
 
 
@@ -21,7 +21,7 @@ def _measured(seed: int, joints: int = 4, count: int = 300):
     model = random_model(rng, joints)
     samples = random_states(rng, model, count)
     truth = np.concatenate([random_bodies(rng, joints).ravel(), rng.uniform(0.1, 1, model.layout.size - 10 * joints)])
-    tau = predict_torque(model, truth, samples) + rng.normal(size=samples.q.shape)
+    tau = ForceEquations(model).predict(truth, samples) + rng.normal(size=samples.q.shape)
     return model, replace(samples, tau=tau), truth, rng
 
 
@@ -35,7 +35,7 @@ def test_compressed_errors_equal_errors_of_the_samples(seed):
     model, samples, _, rng = _measured(seed)
     information = compress(model, [samples])
     guess = np.concatenate([random_bodies(rng, 4).ravel(), rng.normal(size=model.layout.size - 40)])
-    error = predict_torque(model, guess, samples) - samples.tau
+    error = ForceEquations(model).predict(guess, samples) - samples.tau
     np.testing.assert_allclose(information.rms_error(guess), np.sqrt(np.mean(error**2, axis=0)), rtol=1e-9)
     relative = np.linalg.norm(error) / np.linalg.norm(samples.tau)
     assert information.relative_error(guess) == pytest.approx(relative, rel=1e-9)

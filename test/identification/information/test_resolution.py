@@ -15,7 +15,7 @@ from inertid_ros.identification.information.data_checks import resolution
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 
@@ -33,7 +33,7 @@ def recorded():
     angle = time[:, None, None] * omega + rng.uniform(0, 6, (4, 3))
     q, v, a = np.sin(angle).sum(1), (omega * np.cos(angle)).sum(1), -(omega**2 * np.sin(angle)).sum(1)
     every = np.ones(q.shape, dtype=bool)
-    tau = predict_torque(model, parameters, Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0]))
+    tau = ForceEquations(model).predict(parameters, Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0]))
     return model, parameters, Recording(model.joint_names, time, q, tau)
 
 
@@ -49,7 +49,7 @@ def test_rounded_positions_are_the_torque_of_their_accelerations(recorded):
     """About half the residual of the true parameters, which is what is sure of it."""
     model, parameters, recording = recorded
     samples = prepare(replace(recording, position=np.round(recording.position, 3)), model)
-    residual = (samples.tau - predict_torque(model, parameters, samples))[samples.mask.all(axis=1)]
+    residual = (samples.tau - ForceEquations(model).predict(parameters, samples))[samples.mask.all(axis=1)]
     ratio = resolution(equations_of(model), [samples]) / np.sqrt(np.mean(residual**2, axis=0))
     assert (ratio > 0.2).all()
     assert (ratio < 1.0).all()
@@ -81,7 +81,8 @@ def test_data_without_noise_end_at_the_truth(recorded):
     model, parameters, recording = recorded
     samples = prepare(recording, model)
     estimate = identify(model, [samples])
-    error = predict_torque(model, estimate.parameters, samples) - predict_torque(model, parameters, samples)
+    equations = ForceEquations(model)
+    error = equations.predict(estimate.parameters, samples) - equations.predict(parameters, samples)
     assert np.linalg.norm(error) < 1e-5 * np.linalg.norm(samples.tau)
     base = estimate.base.projection
     sizes = np.linalg.norm(prior_covariance_root(prior_coordinates(model, compress(model, [samples])), 1.0), axis=1)

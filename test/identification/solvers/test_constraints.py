@@ -24,7 +24,7 @@ from inertid_ros.identification.solvers.coordinates import normalised_coordinate
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import load_model
 
@@ -82,7 +82,7 @@ def _experiment(seed: int = 0, count: int = 400):
     truth = model.prior.copy()
     truth[:10] *= 1.6
     samples = random_states(rng, model, count)
-    tau = predict_torque(model, truth, samples)
+    tau = ForceEquations(model).predict(truth, samples)
     return model, replace(samples, tau=tau + 0.3 * np.abs(tau).mean() * rng.normal(size=tau.shape)), truth
 
 
@@ -210,7 +210,7 @@ def test_impossible_friction_is_told_and_not_used(friction, used):
     model = load_model(text.replace("</joint>", f'<dynamics damping="{friction}" friction="{friction}"/></joint>'))
     without = load_model(text)
     samples = random_states(np.random.default_rng(2), without, 200)
-    samples = replace(samples, tau=predict_torque(without, without.prior, samples))
+    samples = replace(samples, tau=ForceEquations(without).predict(without.prior, samples))
     coordinates = prior_coordinates(model, compress(model, [samples]))
     drives = coordinates.physical(coordinates.prior)[model.layout.drive("viscous")]
     np.testing.assert_allclose(drives, friction if used else 0.0)

@@ -19,7 +19,7 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.solvers.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
 from inertid_ros.identification.solvers.geodesic import Hyperplanes, geodesic_least_squares, project
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 
 COUNT = 3
 
@@ -163,7 +163,7 @@ def _case(seed: int):
     """A robot whose every parameter is off by up to a share, some beyond what a body can have; few noisy samples."""
     rng, truth = np.random.default_rng(seed), free_model(seed, 4, drive_terms=())
     samples = random_flight(rng, truth, 30)
-    tau = predict_torque(truth, truth.prior, samples)
+    tau = ForceEquations(truth).predict(truth.prior, samples)
     samples = replace(samples, tau=tau + 0.3 * tau.std(axis=0) * rng.normal(size=tau.shape))
     prior = truth.body_prior * (1 + rng.uniform(-SIZE, SIZE, truth.body_prior.shape))
     return truth, replace(truth, body_prior=prior), samples

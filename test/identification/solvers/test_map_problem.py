@@ -25,7 +25,7 @@ from inertid_ros.identification.solvers.coordinates import prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
 from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.identification.solvers.third_party import point_masses
-from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 
 CONVEX = ("entropic", "pullback", "euclidean", "point_mass")
@@ -38,7 +38,7 @@ def _experiment(seed: int, joints: int = 3, count: int = 30, noise: float = 0.3)
     truth = np.concatenate([perturb(model, rng).ravel(), drives])
 
     def measure(samples):
-        tau = predict_torque(model, truth, samples)
+        tau = ForceEquations(model).predict(truth, samples)
         return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
 
     return model, measure(random_states(rng, model, count)), measure(random_states(rng, model, 200))
