@@ -31,7 +31,7 @@ from inertid_ros.identification.assessment.validation import BandErrors, Validat
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
-from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
+from inertid_ros.identification.identify import IdentificationProgress, StreamedSamples, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.identification.provenance import provenance
@@ -84,11 +84,9 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
 
     # Estimate parameters.
     read_parts: list[ReadPart] = []
-    estimate = identify(
-        dataset.model, dataset.samples(TRAIN), options, constraints,
-        lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION)),
-        earlier, dataset.further_samples(read_parts.append),
-    )  # fmt: skip
+    streamed = StreamedSamples(dataset.samples(TRAIN), dataset.further_samples(read_parts.append))
+    estimate = identify(dataset.model, streamed, options, constraints,
+        lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION)), earlier)
     estimate = _with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
     clock.stop("identifying")
 

@@ -40,8 +40,8 @@ class LimitOptions:
         "velocity_joint_names", minimum=1e-9, maximum=1e9)
     effort: Mapping[str, float] = named(float, "limit of a joint in place of the URDF's [N m or N]",
         "effort_joint_names", minimum=1e-9, maximum=1e9)
-    position: Mapping[str, tuple[float, ...]] = named(float, "lower and upper limit of a joint, inside the URDF's [rad"
-        " or m]", "position_joint_names", many=True, length=2, minimum=-1e6, maximum=1e6)
+    position: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lower and upper limit of a joint, inside"
+        " the URDF's [rad or m]", "position_joint_names", minimum=-1e6, maximum=1e6)
     continuous_range: float = option(math.pi, "range of joints without position limits, to both sides of zero [rad]",
         0.01, 1e3)
 
@@ -52,7 +52,7 @@ class ObstacleOptions:
 
     shape: str = option(REQUIRED, "box, sphere, or along z: cylinder or capsule", of=str,
         choices=tuple(OBSTACLE_SHAPES))
-    size: tuple[float, ...] = option((), "full edges of a box [m]", 1e-6, 1e4, of=float)
+    size: tuple[float, ...] = option((), "full edges of a box [m]", 1e-6, 1e4, of=tuple[float, ...])
     radius: float = option(0.0, "radius of a sphere, cylinder or capsule [m]", 0.0, 1e4)
     length: float = option(0.0, "length of a cylinder, or of a capsule without its caps [m]", 0.0, 1e4)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "position of its centre in the root frame [m]", 1e4)
@@ -80,16 +80,16 @@ class CollisionOptions:
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes, before the folders above"
         " the URDF and the folders of ROS")
     srdf: str = option("", "file with pairs of links that are not checked; links of a joint are never checked")
-    ignored: Mapping[str, tuple[str, ...]] = named(str, "links and obstacles that a link or obstacle is not checked"
-        " against", "ignored_names", many=True)
+    ignored: Mapping[str, tuple[str, ...]] = named(tuple[str, ...], "links and obstacles that a link or obstacle"
+        " is not checked against", "ignored_names")
 
 
 @attrs.frozen
 class AreaOptions:
     """Corners of an area on the ground, in the root frame."""
 
-    x: tuple[float, ...] = option((), "x of every corner [m]", -1e4, 1e4, of=float)
-    y: tuple[float, ...] = option((), "y of every corner [m]", -1e4, 1e4, of=float)
+    x: tuple[float, ...] = option((), "x of every corner [m]", -1e4, 1e4, of=tuple[float, ...])
+    y: tuple[float, ...] = option((), "y of every corner [m]", -1e4, 1e4, of=tuple[float, ...])
 
     def __attrs_post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -151,7 +151,7 @@ class ExcitationOptions:
     measured: tuple[str, ...] = option(("joints",), "measured quantities: joint torques, the wrench at the base (a"
         " force plate)", choices=MEASURED)
     base_deviation: tuple[float, ...] = option((1.0, 0.3), "standard deviations of force and torque at the base per"
-        " root second [N, N m]", 1e-9, 1e9, length=2)
+        " root second [N, N m]", 1e-9, 1e9, of=tuple[float, float])
     kept_parameters: int = option(0, "number of best excited parameter combinations in the criterion; 0 takes all",
         0, 100_000)
     criterion_bound: float = option(math.inf, "combinations are left out until the criterion of the remaining"

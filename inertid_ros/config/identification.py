@@ -115,8 +115,8 @@ class ConstraintOptions:
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
     collision_margin: float = option(1.0, "factor on the axes of these ellipsoids", 0.1, 10.0)
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes of collision shapes")
-    mass: Mapping[str, tuple[float, ...]] = named(float, "lowest and highest mass of a link [kg]", "mass_link_names",
-        many=True, length=2, minimum=0.0, maximum=1e6)
+    mass: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lowest and highest mass of a link [kg]",
+        "mass_link_names", minimum=0.0, maximum=1e6)
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)

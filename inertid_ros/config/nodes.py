@@ -59,7 +59,7 @@ class MotionOptions:
     discovery_s: float = option(5.0, "longest wait of a goal until driver, recorder and controller are discovered and"
         " joint states are good [s]", 1.0, 60.0)
     start: tuple[float, ...] = option((), "pose where planned motions begin and end [rad or m]; empty takes the"
-        " current pose", -1e6, 1e6, of=float)
+        " current pose", -1e6, 1e6, of=tuple[float, ...])
     limits: LimitOptions = section(LimitOptions)
     excitation: ExcitationOptions = section(ExcitationOptions)
     execution: ExecutionOptions = section(ExecutionOptions)
@@ -185,7 +185,7 @@ class SimulatorOptions:
 
     urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data")
     start: tuple[float, ...] = option((), "pose at the start [rad or m]; empty takes the middle of the limits",
-        -1e6, 1e6, of=float)
+        -1e6, 1e6, of=tuple[float, ...])
     state_hz: float = option(200.0, "rate of the joint states [Hz]", 1.0, 1000.0)
     controller: str = option("", "name of the trajectory controller: trajectories come on"
         " <controller>/joint_trajectory, and its state is published if control_msgs is installed; empty: no prefix and"

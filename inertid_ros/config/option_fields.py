@@ -8,7 +8,8 @@ pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no rosdep key. Only featur
 import numbers
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from types import GenericAlias
+from typing import Any, get_args
 
 import attrs
 from attrs import validators
@@ -16,6 +17,7 @@ from attrs import validators
 from inertid_ros.core.errors import ConfigurationError
 
 REQUIRED = attrs.NOTHING
+TRIPLE = tuple[float, float, float]
 EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -86,19 +88,20 @@ class Option:
 
 
 def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
-        choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False) -> Any:
+        choices: Sequence[str] = (), of: Any = None) -> Any:
     """Field for a number, a truth value, a text, or a tuple of these types.
 
     Parameters
     ----------
     description : one line with the unit in brackets, such as ``duration of every interval [s]``.
-    minimum, maximum, choices, length : as in :class:`Option`.
-    of : type, if the default does not give it: for a required value, and for an empty tuple without text.
-    many : whether the field is a tuple, if the default does not give it.
+    minimum, maximum, choices : as in :class:`Option`.
+    of : type of the value, if the default does not give it, such as ``float`` for a required value, or
+        ``tuple[float, float]`` for exactly two numbers. A tuple as default has any length otherwise.
     """
-    many = many or isinstance(default, tuple)
-    scalar = of or (type(default[0]) if default else str) if isinstance(default, tuple) else of or type(default)
-    single = Option("", scalar, many, default, description, minimum, maximum, tuple(choices), length)
+    if of is None and isinstance(default, tuple):
+        of = GenericAlias(tuple, (type(default[0]) if default else str, ...))
+    of = of or type(default)
+    single = Option("", *_type_of(of), default, description, minimum, maximum, tuple(choices), _length_of(of))
 
     def check(_instance: Any, attribute: Any, value: Any) -> None:
         single.check(attribute.name, value)
@@ -108,25 +111,35 @@ def option(default: Any, description: str, minimum: float | None = None, maximum
 
 def vector(default: tuple[float, float, float], description: str, limit: float) -> Any:
     """Field for three numbers between plus and minus a limit."""
-    return option(default, description, -limit, limit, length=3)
+    return option(default, description, -limit, limit, of=TRIPLE)
 
 
-def named(element: type, description: str, names: str, *, many: bool = False, **limits: Any) -> Any:
+def _type_of(kind: Any) -> tuple[type, bool]:
+    """Scalar type, and whether the value is a tuple."""
+    elements = get_args(kind)
+    return elements[0] if elements else kind, bool(elements)
+
+
+def _length_of(kind: Any) -> int | None:
+    elements = get_args(kind)
+    return len(elements) if elements and elements[-1] is not Ellipsis else None
+
+
+def named(element: Any, description: str, names: str, **limits: Any) -> Any:
     """Field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
 
     Parameters
     ----------
-    element : scalar type or option class of every value.
+    element : type of every value: a scalar, a tuple of scalars, or an option class.
     description : one line, with the unit of a scalar in brackets.
     names : additional ROS parameter that lists the names.
-    many : whether every value is a tuple of scalars.
-    **limits : ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as in :class:`Option`.
+    **limits : ``minimum``, ``maximum`` and ``choices`` of every scalar, as in :class:`Option`.
     """
     metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
         types = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
         return attrs.field(factory=dict, converter=dict, validator=types, metadata=metadata)
-    single = Option("", element, many, REQUIRED, description, **limits)
+    single = Option("", *_type_of(element), REQUIRED, description, length=_length_of(element), **limits)
 
     def converted(values: Any) -> Any:
         return {name: single.converted(value) for name, value in dict(values).items()}

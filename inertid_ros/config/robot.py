@@ -7,7 +7,7 @@ import attrs
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.expressions import Expression
 
-from .option_fields import REQUIRED, named, option, vector
+from .option_fields import REQUIRED, TRIPLE, named, option, vector
 
 BASES = ("fixed", "free")
 # In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists the other places.
@@ -30,9 +30,9 @@ TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
 class CouplingOptions:
     """Drive that turns with several joints and has its own rotor and friction."""
 
-    joints: tuple[str, ...] = option(REQUIRED, "two or more joints that the drive turns with", of=str, many=True)
+    joints: tuple[str, ...] = option(REQUIRED, "two or more joints that the drive turns with", of=tuple[str, ...])
     ratios: tuple[float, ...] = option(REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]",
-        -1e6, 1e6, of=float, many=True)
+        -1e6, 1e6, of=tuple[float, ...])
 
     def __attrs_post_init__(self) -> None:
         if len(self.joints) < 2 or len(set(self.joints)) != len(self.joints):
@@ -52,7 +52,7 @@ class RotorOptions:
     radius: float = option(0.0, "radius of a homogeneous cylinder along the axis [m]; 0 with inertia", 0.0, 100.0)
     length: float = option(0.0, "length of this cylinder [m]; 0 with inertia", 0.0, 100.0)
     inertia: tuple[float, ...] = option((), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of"
-        " mass [kg m^2]", -1e9, 1e9, of=float)
+        " mass [kg m^2]", -1e9, 1e9, of=tuple[float, ...])
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in the rotor's frame [m]", 100.0)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "origin of the rotor's frame in the link's frame [m]", 100.0)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch, yaw of this frame in the link's frame [rad]", 10.0)
@@ -92,7 +92,7 @@ class WheelOptions:
     inertia: float = option(0.0, "inertia about its axis [kg m^2]; 0 takes it from the URDF", 0.0, 1e6)
     link: str = option("", "link that carries the wheel; empty takes it from the URDF")
     axis: tuple[float, ...] = option((), "axis of its bearings, in the frame of the link; empty takes it from the URDF",
-        -1e6, 1e6, of=float)
+        -1e6, 1e6, of=tuple[float, ...])
 
     def __attrs_post_init__(self) -> None:
         if self.axis and (len(self.axis) != 3 or not any(self.axis)):
@@ -111,7 +111,7 @@ class TermOptions:
     expressions: tuple[str, ...] = option((), "formulas in place of a shape, each with a parameter of its own, such as"
         " sin(2*q) or abs(v)*v")
     values: tuple[float, ...] = option((), "values of the parameters, if known [N m or N per unit of the formula];"
-        " empty identifies them", -1e9, 1e9, of=float)
+        " empty identifies them", -1e9, 1e9, of=tuple[float, ...])
     non_negative: bool = option(False, "parameters cannot be below zero, as for friction")
     always: bool = option(False, "keep the term even if it does not improve the prediction of held-out blocks")
 
@@ -135,10 +135,10 @@ class LoadOptions:
     link: str = option(REQUIRED, "link of the URDF that holds the load", of=str)
     mass: float = option(REQUIRED, "mass of the load [kg]", 1e-9, 1e6, of=float)
     recordings: tuple[str, ...] = option(REQUIRED, "recordings with this load, by name or pattern such as"
-        " loaded_*", of=str, many=True)
+        " loaded_*", of=tuple[str, ...])
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in the frame of the link [m]", 100.0)
     inertia: tuple[float, ...] = option((), "xx, xy, xz, yy, yz, zz about the centre of mass, in the axes of the link"
-        " [kg m^2]; empty: a point mass", -1e9, 1e9, of=float)
+        " [kg m^2]; empty: a point mass", -1e9, 1e9, of=tuple[float, ...])
 
     def __attrs_post_init__(self) -> None:
         if self.inertia and len(self.inertia) != 6:
@@ -164,7 +164,7 @@ class RobotOptions:
     loads: Mapping[str, LoadOptions] = named(LoadOptions, "known loads of some recordings; their torque is"
         " subtracted", "load_names")
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
-        " the base is free [m/s^2]", -100.0, 100.0, length=3)
+        " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)

@@ -4,7 +4,7 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import option, section
+from .option_fields import TRIPLE, option, section
 
 
 @attrs.frozen
@@ -76,9 +76,9 @@ class MovementOptions:
     seconds: float = option(1.5, "duration of each movement [s]", 0.1, 60.0)
     com_m: tuple[float, ...] = option((0.04, 0.06, 0.03), "largest displacement of the centre of mass to either side:"
         " forward, left, up [m]; never more than three tenths of the distance to the edge of the soles", 0.0, 1.0,
-        length=3)
+        of=TRIPLE)
     torso_rad: tuple[float, ...] = option((0.1, 0.25, 0.0), "largest roll, pitch and yaw of the base to either side"
-        " [rad]", 0.0, 1.0, length=3)
+        " [rad]", 0.0, 1.0, of=TRIPLE)
     joint_rad: float = option(0.0, "largest displacement of every joint outside the supporting legs, to either side"
         " [rad]", 0.0, 3.0)
     one_tilt_at_a_time: bool = option(True, "the torso either rolls or pitches; legs without a yaw joint cannot do both"
@@ -145,7 +145,7 @@ class FaultOptions:
         " [Hz]", 0.0, 100.0)
     gap_s: tuple[float, ...] = option((0.01, 0.017, 0.03), "length of these pauses: shortest, median and longest;"
         " default as of a joint_state_broadcaster on an idle machine; busy: (0.024, 0.068, 0.39) at 1 Hz [s]",
-        1e-3, 10.0, length=3)
+        1e-3, 10.0, of=TRIPLE)
     speed_scaling: float = option(1.0, "pace of the controller's trajectories", 0.0, 2.0)
     tell_speed_scaling: bool = option(True, "the controller's state reports this pace; false reports 1")
     silent_plates: tuple[str, ...] = option((), "force plates that report nothing")

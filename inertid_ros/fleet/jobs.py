@@ -24,7 +24,7 @@ from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution
 from inertid_ros.identification.assessment.plausibility import plausibility
-from inertid_ros.identification.identify import identify, takes_further
+from inertid_ros.identification.identify import StreamedSamples, identify, takes_further
 from inertid_ros.identification.information import information_file
 from inertid_ros.identification.information.information import EarlierEquations
 from inertid_ros.identification.solvers.constraints import configured_constraints
@@ -115,7 +115,7 @@ def _compressed(recording: Recording | LongRecording, configuration: Configurati
         "cutoff_hz": dataset.cutoff_hz, **decision.content()}
     if decision.verdict is Verdict.REJECT:
         return summary, b""
-    estimate = identify(model, samples, options, further=dataset.further_samples())
+    estimate = identify(model, StreamedSamples(samples, dataset.further_samples()), options)
     summary |= {"deviation": estimate.residual_deviation.tolist(),
         "effective_samples": np.asarray(estimate.effective_counts, dtype=float).tolist(), "delay_s": estimate.delay}
     return summary, information_file.information_bytes(estimate.information)

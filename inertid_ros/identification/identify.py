@@ -36,11 +36,25 @@ class IdentificationProgress:
         return replace(self, fraction=begin + (end - begin) * self.fraction)
 
 
+@dataclass(frozen=True)
+class StreamedSamples:
+    """Samples of one robot, filtered in the same way, that do not fit into memory together.
+
+    Attributes
+    ----------
+    kept : samples in memory, which determine delay, limits of outliers, noise and the choice of terms
+    further : all other samples, read one at a time, which count for parameters and covariance
+    """
+
+    kept: Sequence[Samples]
+    further: Iterable[Samples]
+
+
 @one_thread()
 def identify(
-    source: RobotModel | Equations, data: Sequence[Samples] | Information, options: IdentifyOptions | None = None,
-    constraints: Constraints | None = None, progress: Callable[[IdentificationProgress], None] = lambda report: None,
-    earlier: EarlierFit | None = None, further: Iterable[Samples] = (),
+    source: RobotModel | Equations, data: Sequence[Samples] | StreamedSamples | Information,
+    options: IdentifyOptions | None = None, constraints: Constraints | None = None,
+    progress: Callable[[IdentificationProgress], None] = lambda report: None, earlier: EarlierFit | None = None,
 ) -> Estimate:
     """Identify physically consistent parameters by weighted least squares with a geometric prior.
 
@@ -52,14 +66,11 @@ def identify(
     Parameters
     ----------
     source : equations, or a robot for its equations of the configured type
-    data : sequence of Samples or Information
+    data : sequence of Samples, StreamedSamples or Information
         Prepared samples of any number of recordings, or their information if memory must not grow with them.
         Information contains neither outliers nor the correlation of residuals: all equations count as independent.
+        Options that need every sample do not accept streamed samples, see :func:`takes_further`.
     constraints : constraints beyond physical consistency
-    further : iterable of Samples
-        More samples of the same robot, filtered in the same way, that do not fit into memory. They are read one at a
-        time. All count for parameters and covariance; delay, limits of outliers, noise and the choice of terms come
-        from ``data``. Options that need every sample do not accept them, see :func:`takes_further`.
 
     Raises
     ------
@@ -70,8 +81,11 @@ def identify(
     options, constraints = options or IdentifyOptions(), constraints or Constraints()
     progress(IdentificationProgress("compressing", 0.0))
     equations = equations_of(source, options.equations)
+    further: Iterable[Samples] = ()
+    if isinstance(data, StreamedSamples):
+        data, further = data.kept, data.further
     if further and not takes_further(equations, options):
-        raise IdentificationError("identify: these options need every sample; give all samples as data, not as further")
+        raise IdentificationError("identify: these options need every sample; give all samples in memory")
     continuation = None if earlier is None else Continuation(earlier, equations.model, options)
     if continuation is not None:
         equations = equations_of(continuation.prior_model, equations.equation_type)

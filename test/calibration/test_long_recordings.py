@@ -15,7 +15,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.identify import identify, takes_further
+from inertid_ros.identification.identify import StreamedSamples, identify, takes_further
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import equations_of
 
@@ -60,14 +60,14 @@ def test_information_is_that_of_all_samples_in_memory(case, long):
     cutoff = 8.0
     samples = [each.samples(cutoff) for each in kept]
     further = FurtherSamples([long], kept, cutoff)
-    estimate = identify(case.given, samples, configuration.identify, further=further)
+    estimate = identify(case.given, StreamedSamples(samples, further), configuration.identify)
     together = compress(estimate.equations, [*samples, *further])
     assert list(together.counts) == list(estimate.information.counts)
     rng = np.random.default_rng(0)
     for own, other in zip(estimate.information.channels, together.channels, strict=True):
         for parameters in rng.normal(size=(5, case.given.layout.size)):
             assert own.squared_error(parameters) == pytest.approx(other.squared_error(parameters), rel=1e-9)
-    again = identify(case.given, samples, configuration.identify, further=tuple(further))  # kept in memory
+    again = identify(case.given, StreamedSamples(samples, tuple(further)), configuration.identify)  # in memory
     np.testing.assert_allclose(estimate.parameters, again.parameters, rtol=1e-9, atol=1e-12)
 
 
@@ -126,7 +126,7 @@ def test_classical_estimators_take_every_sample(case, long):
     outcome = calibrate(case.given, [long], case.recordings[1:], Configuration(identify=options))
     assert len(outcome.train) == PARTS
     with pytest.raises(IdentificationError, match="need every sample"):
-        identify(case.given, outcome.train[:1], options, further=outcome.train[1:])
+        identify(case.given, StreamedSamples(outcome.train[:1], outcome.train[1:]), options)
 
 
 def test_ends_are_skipped_once(case):

@@ -14,7 +14,7 @@ from inertid_ros.core.errors import ConfigurationError
 @attrs.frozen
 class Inner:
     frame: str = option(REQUIRED, "a frame", of=str)
-    size: tuple[float, ...] = option((1.0, 2.0), "a size [m]", length=2, minimum=0.0)
+    size: tuple[float, ...] = option((1.0, 2.0), "a size [m]", minimum=0.0, of=tuple[float, float])
 
 
 @attrs.frozen
