@@ -1,4 +1,4 @@
-"""Print tables of benchmark figures, and keep each in its section of a page of docs/benchmarks."""
+"""Print tables of benchmark figures, and write each table to its section of a page of docs/benchmarks."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """Commit of the figures with its date, and a note about later changes of files."""
+    """Current commit with its date, and a note if package or benchmarks have uncommitted changes."""
     git = ["git", "-C", str(ROOT)]
     shown = subprocess.run([*git, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True)
     if shown.returncode:
@@ -36,13 +36,13 @@ def commit() -> str:
 
 
 def page_of(section: str) -> Path:
-    """Page of docs/benchmarks with the section's markers; its index if the section is new."""
+    """Page of docs/benchmarks with the section's markers; index.md if the section is new."""
     pages = sorted(PAGES.glob("*.md"))
     return next((page for page in pages if f"<!-- {section} -->" in page.read_text()), PAGES / "index.md")
 
 
 def publish(section: str, text: str, file: Path | None = None) -> None:
-    """Print the text and put it between the section's markers on its page, by default below docs/benchmarks."""
+    """Print the text, and write it between the section's markers in a file, by default :func:`page_of`."""
     print(text, flush=True)
     file = file or page_of(section)
     page = file.read_text() if file.exists() else "# Benchmarks\n"

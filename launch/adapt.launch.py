@@ -1,8 +1,8 @@
-"""Control an arm by torques while its inertial parameters adapt, or a simulated arm with robot:=simulated.
+"""Control an arm by torques while its inertial parameters adapt; with robot:=simulated, the arm is simulated.
 
-The robot's own drivers run already: they publish `joint_states` with velocities and efforts, and an effort controller
-takes commands. With hardware, the node sends no commands before its lifecycle configures and activates it; see
-docs/adaptive_control.md for the order in which controllers are switched. It controls the simulated arm at once.
+The drivers of a real robot must already run: they publish `joint_states` with velocities and efforts, and an effort
+controller takes commands. With hardware, the node sends no commands before its lifecycle configures and activates it;
+see docs/adaptive_control.md for the order in which controllers are switched. A simulated arm is controlled at once.
 """
 
 from launch import LaunchDescription

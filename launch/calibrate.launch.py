@@ -1,7 +1,8 @@
 """Calibrate a robot: excite it, record, identify, validate on a second motion, publish the parameters.
 
-The robot's own drivers run already: they publish `joint_states` and take joint trajectories. The robot does not
-move before the plan has been checked against the measured pose. `calibrate:=false` starts only the nodes, not the flow.
+The robot's drivers must already run: they publish `joint_states` and take joint trajectories. The robot does not move
+before the plan has been checked against the measured pose. `calibrate:=false` starts only the nodes, without the
+calibration flow.
 """
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -44,7 +45,7 @@ COMMON = common_parameters(JointNamesFile())
 
 
 def flow(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Node of the calibration steps, and handler of its end."""
+    """Return the node that runs the calibration steps, and the handler of its end."""
     steps = node("calibrate", {**given(context, plan=str, validation_plan=str, confirm=bool)}, COMMON)
     exits = IfCondition(LaunchConfiguration("exit"))
     return [steps, ended_by(steps, "calibration", "calibration has ended", exits)]

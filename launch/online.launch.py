@@ -1,6 +1,6 @@
 """Follow a calibrated robot while it moves: parameters, changes, and payload.
 
-The robot's own drivers run already and publish `joint_states`; the node sends no commands.
+The robot's drivers must already run and publish `joint_states`; the node sends no commands.
 """
 
 from launch import LaunchDescription

@@ -1,8 +1,9 @@
 """Identify the payload of a calibrated robot by a short motion that is planned for it.
 
-The robot's own drivers run already: they publish `joint_states` and take joint trajectories. The robot does not
-move before the plan has been checked against the measured pose. The plan is for the robot without the payload: limits
-of velocity and effort in the parameter file leave room for it, and its way must be free of obstacles.
+The robot's drivers must already run: they publish `joint_states` and take joint trajectories. The robot does not move
+before the plan has been checked against the measured pose. The plan is for the robot without the payload: the limits
+of velocity and effort in the parameter file leave a margin for the payload, and the way of the payload must be free of
+obstacles.
 """
 
 from launch import LaunchDescription

@@ -1,7 +1,7 @@
 """Identify from a bag that is played as if the robot were running. These nodes cannot move a robot.
 
-The bag's clock is the time of all nodes. To play with `ros2 bag play --clock` instead, set `play:=false`, and call
-`recorder/start` before it and `recorder/stop` after it.
+The bag's clock is the time of all nodes. To play the bag with `ros2 bag play --clock` instead, set `play:=false`, and
+call `recorder/start` before playing and `recorder/stop` after playing.
 """
 
 from launch import LaunchDescription
@@ -45,7 +45,7 @@ def generate_launch_description() -> LaunchDescription:
     player = node(
         "replay",
         {"bag": text("bag"), "rate": rate, "record": True},
-        FILES,  # it publishes the clock
+        FILES,  # without use_sim_time, as this node publishes the clock
         remappings=[("/joint_states", "joint_states")],  # bags hold full names
         condition=IfCondition(LaunchConfiguration("play")),
     )

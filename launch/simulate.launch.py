@@ -1,7 +1,7 @@
 """Calibrate a simulated arm: calibrate.launch.py with a MuJoCo robot in place of the hardware.
 
-The simulator publishes the robot description for the other nodes. It has point masses as errors unless `perturb` is
-false, so that the calibration has errors to correct.
+The simulator publishes the robot description for the other nodes. Unless `perturb` is false, this description has
+point masses as errors, so that the calibration has errors to correct.
 """
 
 from launch import LaunchDescription

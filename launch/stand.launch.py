@@ -1,7 +1,7 @@
 """Calibrate a simulated robot that stands on force plates: simulate.launch.py without the excitation node.
 
 The robot balances and moves by itself. Its published description has point masses as errors unless `perturb`
-is false, so that the calibration has errors to correct. The arguments of simulate.launch.py may be given.
+is false, so that the calibration has errors to correct. The arguments of simulate.launch.py are also accepted.
 """
 
 from launch import LaunchDescription

@@ -119,7 +119,7 @@ class Setup:
             raise SetupError(f"{step} ended with status {status} (whole output in {self.log(step)}): {remedy}")
 
     def make_venv(self) -> str:
-        """Create the virtual environment or keep a working one. An incomplete installation is repeated."""
+        """Create the virtual environment, or keep a working one; after an interrupted installation, start over."""
         key = digest(sys.version, os.path.realpath(sys.executable), str(self.venv))
         if self.installing.exists():
             say("the last set-up was interrupted: starting with a new virtual environment")
@@ -133,7 +133,7 @@ class Setup:
         return key
 
     def venv_works(self) -> bool:
-        """Return True if there is an environment with this Python version and pip, created at this path."""
+        """Return True if there is an environment, created at this path, with this Python version and pip."""
         probe = f"import pip, sys; sys.exit('python%d.%d' % sys.version_info[:2] != {self.version!r})"
         with contextlib.suppress(OSError):
             made_here = str(self.venv) in (self.venv / "bin" / "activate").read_text()
@@ -178,8 +178,8 @@ class Setup:
     def build(self, packages_key: str) -> None:
         """Generate and compile the interfaces; link the library's files into the installation.
 
-        The source folder contains links: CMake refuses exported include directories below the source folder, and the
-        directories of `.build/<distro>/venv` would be there.
+        CMake builds from a folder of links: it refuses exported include directories below the source folder, and the
+        virtual environment in `.build` lies below the checkout.
         """
         names = [str(f) for f in files_below(ROOT, LINKED)]
         key = digest(packages_key, *files_below(ROOT, COMPILED), *names)
@@ -211,7 +211,7 @@ class Setup:
         self.stamps.write("build", key)
 
     def write_environment(self) -> None:
-        """Write env.sh. It replaces the search paths, so that they exclude a sourced ROS 2."""
+        """Write env.sh, which replaces the search paths, so that a sourced ROS 2 is not found."""
         libraries = self.environment()["LD_LIBRARY_PATH"]
         values = {
             "VIRTUAL_ENV": self.venv,
@@ -236,7 +236,7 @@ class Setup:
 
 
 def choose_distro(asked: str) -> str:
-    """Return the distribution to set up; the default instead of another sourced distribution."""
+    """Return the requested distribution; the default without a request, or if an unsupported ROS 2 is sourced."""
     if asked in DISTROS:
         return asked
     if asked and not os.environ.get("AMENT_PREFIX_PATH"):

@@ -1,4 +1,4 @@
-"""The set-up's requirements of the machine: an interpreter, pip, a C++ compiler, Python's headers.
+"""Requirements of the set-up on the machine: an interpreter, pip, a C++ compiler, Python's headers.
 
 If a requirement is in a separate package of Debian or Ubuntu that is not installed, the package is fetched and
 unpacked below `.build`, without administrator rights; if this also fails, one line lists the packages to install.
@@ -59,14 +59,14 @@ def succeeds(command: list, cwd: Path | None = None, env: dict[str, str] | None 
 
 
 def unpack_debian(package: str, folder: Path) -> Path:
-    """Download a Debian package and unpack it below `folder`, once; the result is missing if this is impossible."""
+    """Download a Debian package and unpack it below `folder`, once; if this fails, the returned path does not exist."""
     target, partial, lists = folder / package, folder / f"{package}.partial", folder / "lists"
     if target.is_dir() or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         return target
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     (lists / "partial").mkdir(parents=True, exist_ok=True)
-    # Containers have no package lists: then fetch private lists, which any user may do.
+    # Without package lists, as in containers, fetch private lists, which any user may do.
     own = ["-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={lists}"]
     download = ["download", package]
     if not succeeds(["apt-get", *download], cwd=partial):

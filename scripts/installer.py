@@ -1,7 +1,7 @@
 """Installation of packages by uv, which takes a fifth of pip's processor time, or by pip.
 
-uv does not read pip's settings, so equivalent settings are passed to uv as variables. If any other setting defines the
-source of packages, pip installs them.
+uv does not read pip's settings, so the set-up passes equivalent settings to uv as variables. If pip has a setting
+without an equivalent in uv (`PIP_ALONE`), pip installs the packages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def uv_variables(pip_settings: str) -> dict[str, str] | None:
 
 
 def uv_command(python: Path, constraints: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]] | None:
-    """Install uv by pip; return uv's command of installation and its environment, or None if pip is needed."""
+    """Install uv by pip; return uv's install command and its environment, or None if pip is needed."""
     pip = [str(python), "-m", "pip"]
     settings = subprocess.run([*pip, "config", "list"], env=env, capture_output=True, text=True, check=False)
     variables = uv_variables(settings.stdout) if settings.returncode == 0 else None
@@ -49,6 +49,6 @@ def uv_command(python: Path, constraints: Path, env: Mapping[str, str]) -> tuple
     install = [*pip, "install", "-q", "-c", str(constraints), "uv"]
     if subprocess.run(install, env=env, capture_output=True, check=False).returncode:
         return None
-    # Copies, as the files of the wheels are patched, and other environments share uv's cache.
+    # Copies instead of links, as the set-up patches files of the wheels, and other environments share uv's cache.
     command = [str(python), "-m", "uv", "pip", "install", "--python", str(python), "--link-mode=copy"]
     return [*command, "--index-strategy=unsafe-best-match"], {**variables, **env}

@@ -89,7 +89,8 @@ class Package:
     def imports(self) -> list[Import]:
         """All imports between files of the package, including imports within functions.
 
-        Imports of the package itself are left out: it holds the public names, which are imported on use.
+        Imports in the package's own ``__init__.py`` are left out, as this file imports public names only at their
+        first use.
         """
         return [found for file in self.files if file != "__init__.py" for found in self._imports_of(file)]
 
@@ -100,12 +101,12 @@ class Package:
 
     @cached_property
     def folders(self) -> dict[str, int]:
-        """Folders to the number of their modules, without folders that hold only folders."""
+        """Number of modules per folder, without folders that hold only folders."""
         return dict(sorted(Counter(map(folder_of, self.modules)).items()))
 
     @cached_property
     def arrows(self) -> dict[tuple[str, str], list[Import]]:
-        """Pairs of folders (importing, imported) to the imports between them."""
+        """Imports between two folders, by the pair (importing, imported)."""
         found: dict[tuple[str, str], list[Import]] = defaultdict(list)
         for entry in self.imports:
             pair = folder_of(entry.source), folder_of(entry.target)
@@ -115,7 +116,7 @@ class Package:
 
     @cached_property
     def fan_in(self) -> list[tuple[int, str]]:
-        """Number of modules that import a module, and the module, with the largest number first."""
+        """Pairs of the number of importing modules and the imported module, largest number first."""
         importers = {(entry.source, entry.target) for entry in self.imports}
         counts = Counter(target for _, target in importers)
         return sorted(((count, target) for target, count in counts.items()), key=lambda pair: (-pair[0], pair[1]))
@@ -160,7 +161,7 @@ class Package:
         parts = name.split(".")
         if parts[0] != PACKAGE or parts[1:2] and parts[1] in GENERATED:
             return None
-        for end in range(len(parts), 1, -1):  # the package itself holds only its version
+        for end in range(len(parts), 1, -1):  # not the package itself, which holds only public names
             module = Path(*parts[1:end])
             for candidate in (module.with_suffix(".py"), module / "__init__.py"):
                 if str(candidate) in self._known:
@@ -178,7 +179,7 @@ def ranks(order: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def allowed(source: str, target: str) -> bool:
-    """Return True if the allowed directions let a file import another file.
+    """Return True if ``source`` may import ``target`` by ORDER and ORDER_WITHIN.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def allowed(source: str, target: str) -> bool:
 
 
 def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """Return an order of folders, lowest first, in which few arrows run back up: zero arrows without a cycle."""
+    """Return an order of folders, lowest first, in which few arrows run back up; without a cycle, none does."""
     order, fewest = _greedy_order(folders, arrows), len(arrows) + 1
     while (count := len(back_arrows(order, arrows))) < fewest:
         fewest = count
@@ -211,8 +212,8 @@ def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence
 
 
 def _greedy_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """Take the next folder without imports from the remaining folders; else the folder that imports least and is
-    imported most (P. Eades, X. Lin, W. F. Smyth, 1993)."""
+    """Repeatedly take a folder that imports none of the remaining folders. If there is none, take the folder with the
+    smallest difference between imported and importing folders (P. Eades, X. Lin, W. F. Smyth, 1993)."""
     left, order = list(folders), []
     while left:
         between = [pair for pair in arrows if set(pair) <= set(left)]

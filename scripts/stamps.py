@@ -1,4 +1,4 @@
-"""Record of completed steps of the set-up: hashes of each step's inputs, complete replacement of files, a lock."""
+"""Record of completed steps of the set-up: hashes of each step's inputs, atomic replacement of files, a lock."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def files_below(root: Path, names: tuple[str, ...]) -> list[Path]:
 
 
 def replace(path: Path, text: str) -> None:
-    """Replace a file at once, so that a reader never gets a part of it."""
+    """Replace a file atomically, so that a reader never gets a part of the text."""
     partial = path.with_name(path.name + ".new")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 
 class Stamps:
-    """A file for each completed step, which holds the hash of the step's inputs."""
+    """One file per completed step, with the hash of the step's inputs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

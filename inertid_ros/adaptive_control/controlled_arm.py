@@ -1,6 +1,6 @@
 """An arm under adaptive control: commanded effort at every tick, also after a fault.
 
-While joint states arrive, torque control never ends: after a fault, and without a reference, it holds the arm.
+While joint states arrive, torque control never ends: it holds the arm after a fault and without a trajectory.
 """
 
 from collections import deque
@@ -26,15 +26,15 @@ from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives,
 from .reference import ReferenceMotion, way_along
 
 _MAX_ADAPTATION_STEP_S = 0.01
-_TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback is not affected by a fault of the states
+_TRUSTED_FEEDBACK_AGE_S = 0.1  # feedback torque of this age is free of effects of a fault of the states
 _STUCK_STATES = 4  # identical in every digit of position, velocity and effort while the reference moves
-_VELOCITY_NOISE = 0.02  # rad/s or m/s; of an arm at rest; a measured velocity may exceed its limit by this
+_VELOCITY_NOISE = 0.02  # rad/s or m/s, of an arm at rest; a measured velocity may exceed its limit by this noise
 _MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference stops at its position, not along the path
 
 
 @dataclass(frozen=True)
 class FirstEstimate:
-    """Robot with physically consistent bodies ``(nb, 10)``, and its drives if it is calibrated."""
+    """Robot model, physically consistent bodies ``(nb, 10)``, and drives if the robot is calibrated."""
 
     model: RobotModel
     bodies: Array
@@ -42,7 +42,7 @@ class FirstEstimate:
 
 
 def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstimate:
-    """Take the bodies of the description, or bodies and drives of a result directory.
+    """Return the bodies of the robot description, or bodies and drives of a result directory.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
 
 
 class EffortWatch:
-    """Watch velocities ``(n,)`` against the robot's limits, and the time that commands are at their limits ``(n,)``."""
+    """Check velocities against their limits ``(n,)``, and how long commands stay at their effort limits ``(n,)``."""
 
     def __init__(self, joint_names: Sequence[str], velocity: Array, effort: Array, saturation_s: float) -> None:
         self._names, self._velocity, self._effort = tuple(joint_names), velocity, effort
@@ -102,7 +102,7 @@ class EffortWatch:
         self._since = np.full(len(self._names), np.inf)
 
     def saturate(self, now: float, saturated: NDArray[np.bool_]) -> None:
-        """Record the joints ``(n,)`` that need more than their limit at ``now``."""
+        """Record the joints ``(n,)`` that need more than their effort limit at ``now``."""
         self._since = np.where(saturated, np.minimum(self._since, now), np.inf)
 
     def check(self, now: float, velocity: Array) -> str:
@@ -119,7 +119,7 @@ class EffortWatch:
         return f"the arm could not follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
 
     def explained(self, problem: str) -> str:
-        """Extend a problem by the joint that is at its effort limit, if any."""
+        """Add the joint that is at its effort limit, if any, to the text of a problem."""
         joint = int(np.argmin(self._since))
         if not problem or np.isinf(self._since[joint]):
             return problem
@@ -159,21 +159,22 @@ class Stage(Enum):
 
 
 class ControlledArm:
-    """Reference, watch and torque of an arm. All times are on the steady clock [s].
+    """Reference, monitoring and torque of an arm. All times are on the steady clock [s].
 
     Control begins at the arm's present position, with the measured torque. While states are missing or unusable, the
-    arm brakes as if it were at its reference, by the model's torque plus the last feedback; then commands end. When
-    states are back, the arm comes to rest from its position at that time.
+    reference brakes, and the commanded torque is the model's torque at the reference plus the last feedback torque.
+    Once the reference is at rest, commands end. When states arrive again, the arm comes to rest from its position at
+    that time.
 
     Parameters
     ----------
-    controller : its effort limit bounds all commands.
-    limits : of references.
-    begin : at rest.
+    controller : controller whose effort limit bounds all commands.
+    limits : motion limits of references.
+    begin : measured state at the start, at rest.
 
     Attributes
     ----------
-    fault : reason of a stop by a fault, until :meth:`resume`; else empty.
+    fault : fault that stopped the arm, until :meth:`resume`; else empty.
     accepts : True if trajectories are accepted and parameters adapt.
     largest_error : largest distance from the reference since the last trajectory was accepted [rad or m].
 
@@ -247,7 +248,8 @@ class ControlledArm:
         Raises
         ------
         ExcitationError
-            It is not accepted now, or breaks a limit; see :func:`.way_along`. The previous trajectory continues.
+            The arm does not accept trajectories now, or :func:`.way_along` refuses this trajectory. The previous
+            trajectory continues.
         """
         if not self.accepts:
             raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
@@ -258,8 +260,8 @@ class ControlledArm:
     def tick(self, now: float) -> Array | None:
         """Check the states and return the effort ``(n,)`` to command [N m or N].
 
-        None once the arm has braked without usable states: torque without feedback cannot hold the arm, so the driver
-        takes over, as after the end of this process.
+        Returns None once the arm has braked without usable states. Torque without feedback cannot hold the arm, so the
+        driver takes over, as after the end of this process.
         """
         step, self._ticked = now - self._ticked, now
         if step > self._options.longest_pause_s:
@@ -280,7 +282,7 @@ class ControlledArm:
         return np.asarray(np.clip(self._effort(now, step, sees), -limit, limit))
 
     def stop(self, now: float, fault: str = "") -> None:
-        """Come to rest and hold, without adaptation; ``fault`` is the reason if it is a fault."""
+        """Come to rest and hold, without adaptation; ``fault`` is the reason if a fault stops the arm."""
         self.fault = self.fault or fault
         if not self.accepts:
             return

@@ -1,9 +1,9 @@
-"""Controllers of an arm that track a reference while its bodies' parameters adapt.
+"""Controllers of an arm that track a reference while the parameters of the bodies adapt.
 
-Torque from the error of tracking is passivity-based ([Lee2019]_ eqs. 5.2.10-15, and remark 5.1 for the gains
-``K = lambda M``, ``Lambda = lambda 1``) or computed torque ([Lee2019]_ eqs. 5.2.4-9), both with the geometric law of
-adaptation ([Lee2019]_ eq. 5.4.51). A controller gives the covector ``b`` of [Lee2019]_ eq. 5.4.46: the change of the
-tracking part of its Lyapunov function with the error of the parameters. The law descends along ``b``.
+The control law is passivity-based ([Lee2019]_ eqs. 5.2.10-15, and remark 5.1 for the gains ``K = lambda M``,
+``Lambda = lambda 1``) or computed torque ([Lee2019]_ eqs. 5.2.4-9). The parameters adapt by the geometric law
+([Lee2019]_ eq. 5.4.51), which descends along a covector ``b`` ([Lee2019]_ eq. 5.4.46). The control law gives ``b``:
+the gradient of ``dV/dt`` with respect to the parameter error, with the tracking part ``V`` of its Lyapunov function.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from inertid_ros.robot.model import RobotModel
 
 from . import inertial_manifold as manifold
 
-_MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction with a smaller transition would chatter while a robot holds still
+_MIN_TURNING_SPEED = 0.02  # rad/s or m/s; with a smaller transition speed, friction torque would chatter at rest
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class TrackingState:
 
 @dataclass(frozen=True)
 class CalibratedDrives:
-    """Friction, rotor inertia, offsets, couplings and user terms by the parameters ``(p,)`` of a calibration.
+    """Torque of friction, rotor inertia, offsets, couplings and user terms of a calibrated robot.
 
-    Parameters of bodies only serve the load of user terms.
+    ``parameters (p,)`` come from the calibration; body parameters only give the load that user terms depend on.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class CalibratedDrives:
             )
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Torque ``(n,)`` of all drives at a motion ``(n,)`` each [N m or N]."""
+        """Torque ``(n,)`` of all drives [N m or N] at position, velocity and acceleration ``(n,)``."""
         layout = self.model.layout
         turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
         direction = friction_direction(layout.drive_ratios @ velocity, turning)
@@ -91,7 +91,7 @@ class CalibratedDrives:
 
 
 class TrackingLaw(ABC):
-    """Torque of tracking that is linear in the parameters of the bodies; ``bandwidth`` is lambda [1/s]."""
+    """Control law whose torque is linear in the parameters of the bodies; ``bandwidth`` is lambda [1/s]."""
 
     def __init__(self, model: RobotModel, bodies: Array, bandwidth: float) -> None:
         self._model, self._data = model.pinocchio, model.pinocchio.createData()
@@ -99,15 +99,15 @@ class TrackingLaw(ABC):
 
     @abstractmethod
     def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
-        """Regressor ``(n, 10 nb)`` of the torque at a state, and desired velocity and acceleration ``(n,)``."""
+        """Regressor ``(n, 10 nb)`` of the torque at a state, and velocity and acceleration ``(n,)`` for the drives."""
 
     @abstractmethod
     def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` after the previous state."""
+        """Covector ``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` [s] after the previous state."""
 
 
 class PassivityBased(TrackingLaw):
-    """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10), without measured acceleration and inverse of ``M``."""
+    """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10), without measured acceleration or inverse of ``M``."""
 
     def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
         gain, wanted = self._bandwidth, state.reference
@@ -126,11 +126,12 @@ class PassivityBased(TrackingLaw):
 class ComputedTorque(TrackingLaw):
     """``tau = M (a_d - 2 lambda e' - lambda^2 e) + C v + g`` ([Lee2019]_ eq. 5.2.4).
 
-    Its law of adaptation needs the acceleration (eq. 5.2.9), from the difference of the last two velocities. This
-    amplifies velocity noise by ``1 / dt``: on a robot, prefer the passivity-based controller.
+    The adaptation law needs the acceleration (eq. 5.2.9), computed from the difference of the last two velocities.
+    This difference amplifies velocity noise by ``1 / dt``: on a real robot, prefer the passivity-based controller.
 
-    With ``P`` of the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r`` for any diagonal ``D``. Here
-    ``D`` is the diagonal of the first mass matrix, so that both controllers adapt at similar speed.
+    With ``P`` from the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r`` for any diagonal ``D``.
+    Here ``D`` is the diagonal of the first mass matrix, so that this controller adapts at a similar speed as the
+    passivity-based controller.
     """
 
     def __init__(self, model: RobotModel, bodies: Array, bandwidth: float) -> None:
@@ -178,7 +179,8 @@ def outside(r: Array, dead_zone: float) -> Array:
 def slotine_li_regressor(model: pin.Model, data: pin.Data, q: Array, velocity: Array, a: Array, v: Array) -> Array:
     """Regressor ``(n, 10 nb)`` of ``M(q) a + C(q, velocity) v + g(q)`` ([Lee2019]_ eq. 5.2.10).
 
-    ``C(q, x) y`` of Christoffel symbols is bilinear and symmetric, and follows from torques at ``x + y``, ``x``, ``y``.
+    With Christoffel symbols, ``C(q, x) y`` is bilinear and symmetric in ``x`` and ``y``. It therefore follows from the
+    torques at the velocities ``x + y``, ``x`` and ``y``.
     """
     zero = np.zeros_like(a)
 
@@ -190,7 +192,7 @@ def slotine_li_regressor(model: pin.Model, data: pin.Data, q: Array, velocity: A
 
 
 class Law(Enum):
-    """Metric of the parameters in which a law of adaptation descends."""
+    """Metric on the parameters in which the adaptation law descends."""
 
     NONE = "no adaptation"
     EUCLIDEAN = "Euclidean"
@@ -211,13 +213,13 @@ class AdaptationOptions:
 
     Attributes
     ----------
-    bandwidth : lambda of both gains [1/s]: both poles of the position error.
-    speed : of adaptation, 1 / gamma.
+    bandwidth : lambda in both gains; both poles of the position error [1/s].
+    speed : speed of adaptation, 1 / gamma.
     adapted : indices of the bodies that adapt; empty for all.
     largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction.
     effort_limit : (n,) [N m or N]; adaptation pauses while a joint is at its limit, to prevent wind-up.
-    dead_zone : error ``r`` of a joint (velocity plus bandwidth times position) below which it causes no adaptation
-        [rad/s or m/s]: noise and stiction carry no information about bodies.
+    dead_zone : error ``r`` of a joint (velocity error plus bandwidth times position error) below which the joint causes
+        no adaptation [rad/s or m/s]; noise and stiction carry no information about bodies.
     """
 
     bandwidth: float = 10.0
@@ -236,11 +238,11 @@ class AdaptiveController:
     Parameters
     ----------
     bodies : (nb, 10), first estimate, physically consistent.
-    drives : their torque is added and does not adapt.
+    drives : calibrated drives, whose torque is added; their parameters do not adapt.
 
     Attributes
     ----------
-    bodies : (nb, 10), estimate; consistent after every step, for any step and gain, except with the Euclidean law.
+    bodies : (nb, 10), present estimate; consistent for any step size and gain, except with the Euclidean law.
     saturated : (n,), True if the last torque of a joint was clipped at its limit.
 
     Raises
@@ -271,7 +273,7 @@ class AdaptiveController:
     def step(
         self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True
     ) -> Array:
-        """Torque ``(n,)`` at a measured state, ``dt`` after the last step [s]; parameters adapt if ``adapt``.
+        """Return the torque ``(n,)`` at a measured state, ``dt`` seconds after the last step; adapt if ``adapt``.
 
         Raises
         ------
@@ -298,7 +300,7 @@ class AdaptiveController:
 
 
 def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOptions, size: float) -> Array:
-    """Bodies ``(k, 10)`` after one independent step each of the law of adaptation ([Lee2019]_ eq. 5.4.51).
+    """Take one step of the adaptation law with each body ``(k, 10)`` independently ([Lee2019]_ eq. 5.4.51).
 
     ``b (k, 10)`` are covectors; ``size`` is the speed of adaptation times the time since the last step.
     """

@@ -1,9 +1,11 @@
 """Steps on the manifold of physically consistent inertial parameters, without the inverse of a metric.
 
 The metric of a body is ``g_ij = tr(J^-1 E_i J^-1 E_j)``, the Hessian of ``-log det J`` ([Lee2019]_ eqs. 5.3.23-24),
-with the pseudo-inertia ``J`` and its basis ``E_i``. For a covector ``b`` and the symmetric ``X`` with ``tr(E_i X) =
-b_i`` the natural gradient is ``J X J`` ([Lee2019]_ eq. B.4.20, whose factor 2 is in its definition of ``X``). With
-``J = L L^T`` the geodesic in that direction is ``L exp(s L^T X L) L^T``: it needs no inverse and stays on the manifold.
+with the pseudo-inertia ``J`` and its basis ``E_i``.
+
+For a covector ``b`` and the symmetric ``X`` with ``tr(E_i X) = b_i``, the natural gradient is ``J X J`` ([Lee2019]_
+eq. B.4.20; its factor 2 comes from a different definition of ``X``). With ``J = L L^T``, the geodesic in this
+direction is ``L exp(s L^T X L) L^T``, which needs no inverse and stays on the manifold.
 """
 
 from dataclasses import dataclass
@@ -41,9 +43,9 @@ def natural_gradient(bodies: Array, b: Array) -> Array:
 
 
 def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
-    """Bodies ``(nb, 10)`` after a step along the geodesic that begins with ``-size g^-1 b``.
+    """Bodies ``(nb, 10)`` after a step along the geodesic with the initial direction ``-size g^-1 b``.
 
-    The bodies are consistent for every size: a step changes a body by at most a factor of e.
+    The bodies stay consistent for every ``size``. A step is shortened so that it changes a body by at most a factor e.
     """
     lower = np.linalg.cholesky(pseudo_inertia(bodies))
     tangent = -size * np.swapaxes(lower, 1, 2) @ dual_matrix(b) @ lower
@@ -64,9 +66,9 @@ def straight_step(bodies: Array, change: Array) -> Array:
 
 
 def within_factor(bodies: Array, first: Array, factor: float) -> Array:
-    """Limit bodies ``(nb, 10)`` to ``first`` divided and multiplied by a factor, in all pseudo-inertia directions.
+    """Limit the ratio of bodies ``(nb, 10)`` to ``first`` between ``1 / factor`` and ``factor``.
 
-    Eigenvalues of the pseudo-inertia relative to ``first`` are clipped; bodies inside the limits stay unchanged.
+    The eigenvalues of the pseudo-inertia relative to ``first`` are clipped; bodies inside the limits stay unchanged.
     """
     lower = np.linalg.cholesky(pseudo_inertia(first))
     values, vectors = np.linalg.eigh(relative_pseudo_inertia(lower, bodies))
@@ -80,7 +82,7 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 class HalfSpaces:
     """Bounds ``a_k . phi > b_k`` of one body, kept by barriers ([Lee2019]_ eqs. 5.3.26-29).
 
-    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` of the barriers is dimensionless.
+    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` is the barriers' dimensionless weight.
     """
 
     normals: Array
@@ -92,7 +94,7 @@ class HalfSpaces:
         return np.asarray(self.normals @ body - self.offsets)
 
     def natural_gradient(self, body: Array, b: Array) -> Array:
-        """``g+^-1 b`` by a linear system with one row per bound ([Lee2019]_ eq. B.4.21)."""
+        """``g+^-1 b``, with barriers, by a linear system with one row per bound ([Lee2019]_ eq. B.4.21)."""
         gradients = natural_gradient(np.tile(body, (1 + len(self.offsets), 1)), np.vstack([b, self.normals]))
         inner = np.diag(self.slack(body) ** 2 / self.weight) + self.normals @ gradients[1:].T
         return np.asarray(gradients[0] - gradients[1:].T @ np.linalg.solve(inner, self.normals @ gradients[0]))
@@ -127,7 +129,7 @@ class Intervals:
     def step(self, values: Array, b: Array, size: float) -> Array:
         """Values ``(k,)`` after a step; inside the bounds for every size.
 
-        With only a lower bound, the step is the geodesic, which multiplies the distance to the bound.
+        Without an upper bound, the step follows the geodesic, which multiplies the distance to the lower bound.
         """
         change = -size * self.natural_gradient(values, b)
         bounded = np.isfinite(self.upper)
@@ -140,13 +142,13 @@ class Intervals:
 
 @dataclass(frozen=True)
 class HalfSpaceProjection:
-    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9); ``a`` is the normal ``(10,)``."""
+    """Keep a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9); ``a`` is the normal ``(10,)``."""
 
     normal: Array
     offset: float = 0.0
 
     def along(self, body: Array, velocity: Array) -> Array:
-        """Velocity ``(10,)`` without the part that would cross the border from ``body`` ([Lee2019]_ eq. 5.4.57)."""
+        """Velocity ``(10,)`` at ``body`` without the part that would leave the half-space ([Lee2019]_ eq. 5.4.57)."""
         outwards = float(self.normal @ velocity)
         if self.normal @ body < self.offset or outwards <= 0:
             return velocity
@@ -154,14 +156,14 @@ class HalfSpaceProjection:
         return np.asarray(velocity - outwards / float(self.normal @ w) * w)
 
     def nearest(self, body: Array) -> Array:
-        """Body of the half space with the least divergence from ``body`` ([Lee2019]_ eq. 5.4.59).
+        """Body of the half-space with the least divergence from ``body`` ([Lee2019]_ eq. 5.4.59).
 
-        The minimum of ``D(phi' || phi)`` has ``J'^-1 = J^-1 + s X(a)``, which is ``L (1 + s L^T X L)^-1 L^T``.
+        The minimum of ``D(phi' || phi)`` has ``J'^-1 = J^-1 + s X(a)``, so that ``J' = L (1 + s L^T X L)^-1 L^T``.
 
         Raises
         ------
         IdentificationError
-            No consistent body is in the half space.
+            The half-space contains no consistent body.
         """
         if self.normal @ body <= self.offset:
             return body

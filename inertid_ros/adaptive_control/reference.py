@@ -1,4 +1,4 @@
-"""Reference of a controlled arm: at rest, along a received trajectory, or braking on it."""
+"""Reference of a controlled arm: at rest, along a received trajectory, or braking along this trajectory."""
 
 from dataclasses import replace
 
@@ -13,24 +13,25 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from .controller import Reference
 
 _BRAKE_SHARE = 0.95  # share of the acceleration limits; the rest covers the time discretization
-_MIN_REST_DURATION_S = 0.05  # for coming to rest from the slowest motion
+_MIN_REST_DURATION_S = 0.05  # shortest time to come to rest
 _PEAK_OVER_MEAN = 1.5  # deceleration of a velocity that falls along a cubic
-_MIN_BRAKE_RATE = 1e-5  # below which a brake has ended
-_MAX_LATE_S = 0.2  # a trajectory that began earlier was late, or has another clock
-_MAX_AHEAD_S = 60.0  # a trajectory that begins later has another clock
-_JOIN_S = 0.1  # for joining a trajectory that has begun
+_MIN_BRAKE_RATE = 1e-5  # a brake has ended once the path is followed at a smaller rate
+_MAX_LATE_S = 0.2  # a trajectory that began longer ago is late, or its clock differs
+_MAX_AHEAD_S = 60.0  # a trajectory that begins later has a different clock
+_JOIN_S = 0.1  # time to join a trajectory that has begun
 _MIN_SEGMENT_S = 1e-3
-_MAX_END_SPEED = 1e-3  # rad/s or m/s; of the last point
+_MAX_END_SPEED = 1e-3  # rad/s or m/s, at the last point
 
 
 class ReferenceMotion:
     """Reference as a function of time.
 
     A brake slows down the motion along its path, as in :mod:`inertid_ros.excitation.execution.brake`: with
-    ``q = curve(s)``, acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
-    the acceleration limits, with a bounded rate of change: the arm stays on its checked path and within all limits.
+    ``q = curve(s)``, acceleration is ``curve'(s) s'' + curve''(s) s'^2``. At every step, the brake takes the strongest
+    deceleration ``s''`` within the acceleration limits and changes it at a bounded rate, so the arm stays on its
+    checked path and within all limits.
 
-    The reference first comes to rest from a position and velocity ``(n,)``.
+    At the start, the reference comes to rest from ``position`` and ``velocity (n,)``.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ReferenceMotion:
         return self._rate == 0.0 or self._phase >= self._curve.duration
 
     def at(self, now: float) -> Reference:
-        """Reference at ``now``, which must not go back between calls."""
+        """Reference at ``now``, which must not decrease between calls."""
         self._advance(now)
         q, v, a = self._curve.at(self._phase)
         return Reference(q, v * self._rate, a * self._rate**2 + v * self._slowing)
@@ -62,7 +63,7 @@ class ReferenceMotion:
         self.follow(PiecewiseQuintic(np.array([0.0, duration]), *ends), now)
 
     def follow(self, curve: PiecewiseQuintic, start: float) -> None:
-        """Follow a curve whose time begins at zero, from ``start`` on; it must continue the previous motion."""
+        """Follow a curve from ``start`` on. Its time begins at zero; it must continue the previous motion."""
         self._curve, self._start = curve, start
         self._phase, self._rate, self._slowing, self._braking = 0.0, 1.0, 0.0, False
         self._advanced = start
@@ -72,7 +73,7 @@ class ReferenceMotion:
         self._braking = True
 
     def delay(self, pause: float) -> None:
-        """Continue after a pause [s] without a call of :meth:`at`."""
+        """Shift the motion by a pause [s] without calls of :meth:`at`, so that it continues where it stopped."""
         self._start += pause
         self._advanced += pause
 
@@ -100,10 +101,11 @@ class ReferenceMotion:
 
 
 def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
-    """Curve from the reference at ``now`` onto the points of a trajectory and along them; its time begins at zero.
+    """Curve from the reference at ``now`` to a trajectory and along its points; the curve's time begins at zero.
 
-    The curve leads to the first point if this lies ahead; a trajectory that has begun is joined a tenth of a second
-    ahead. The way there also keeps all limits, so that a trajectory that begins at another position is refused.
+    If the first point lies in the future, the curve leads to this point; a trajectory that has begun is joined a tenth
+    of a second later. The way to the trajectory must also keep all limits, so a trajectory that begins at another
+    position is refused.
 
     Raises
     ------
@@ -135,7 +137,7 @@ def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
             joined = sent.sample(np.array([_JOIN_S]))
             values = [np.vstack([at, points[later]]) for at, points in zip(joined, values, strict=True)]
             time = np.append(_JOIN_S, time[later])
-        else:  # the trajectory ends before that: only its end remains
+        else:  # the trajectory ends before it can be joined: only its last point remains
             time, values = np.array([max(_JOIN_S, time[-1])]), [points[-1:] for points in values]
     start = (here.position, here.velocity, here.acceleration)
     return PiecewiseQuintic(
@@ -144,7 +146,7 @@ def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
 
 
 def _check(curve: PiecewiseQuintic, limits: MotionLimits, here: Reference) -> None:
-    """Check the curve against the limits; the check is exact only if the bounds of a segment do not decide."""
+    """Check the curve against the limits; a segment is checked exactly only if its control points leave a bound."""
     lower, upper = np.minimum(limits.lower, here.position), np.maximum(limits.upper, here.position)
     limits = replace(limits, lower=lower, upper=upper)  # an arm outside its range may come back in
     doubtful = np.zeros(len(curve.time) - 1, dtype=bool)

@@ -1,1 +1,1 @@
-"""Use cases that commands and nodes share: set up a robot, plan, calibrate, validate."""
+"""Use cases that commands and nodes share: set up a robot, plan, calibrate, validate, predict."""

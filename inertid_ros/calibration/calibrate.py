@@ -45,10 +45,10 @@ from inertid_ros.robot.model import RobotModel, load_model
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
 
-FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # bands for the comparison of results with different cutoffs
-_MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; fewer are only filter transients
+FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # cutoffs of bands in which results with different cutoffs are compared
+_MIN_BAND_PERIODS = 20.0  # periods of a band's cutoff in the shortest recording; with fewer, filter transients dominate
 _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
-_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which also reads and writes files
+_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # fractions of a job, which also reads and writes files
 
 
 def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
@@ -61,9 +61,10 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     Parameters
     ----------
     train : recordings to fit. All parts of a long recording count for parameters and covariance; delay, outliers,
-        noise, errors and details come from the parts in memory.
-    held_out : recordings of another motion to validate with; of a long recording only the parts in memory. If empty,
-        blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
+        noise, errors and details come from the parts in memory. If the options need every sample, see
+        :func:`.takes_further`, all parts are loaded.
+    held_out : recordings of another motion to validate with; a long recording counts only with its parts in memory. If
+        empty, blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
     """
     configuration, clock = configuration or Configuration(), _Clock()
     if not takes_further(model, configuration.identify):
@@ -109,10 +110,10 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
-    """Multiply the efforts of all recordings by the drive gains that are estimated from the recordings to fit.
+    """Estimate drive gains from the recordings to fit, and multiply the efforts of all recordings by the gains.
 
     Without the option ``drive_gains`` the dataset is unchanged, and the gains are None. IdentificationError: all
-    recordings have the same load, or the equations are not joint torques; RecordingError: efforts are of another robot.
+    recordings have equal loads, or the equations are not joint torques; RecordingError: efforts are of another robot.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:
@@ -135,7 +136,7 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
 
 
 def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
-    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, if the sample rates allow the band."""
+    """Errors of the estimate and of the URDF as given, below 2, 5 and 10 Hz if rate and length of recordings allow."""
     if estimate.equations.equation_type != "force":
         return ()
     raw = [recording.preparation.fresh for recording in recordings]
@@ -153,7 +154,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
-    """Give links with an undeclared load their own prior spread; otherwise they would weaken the prior of all links."""
+    """Give links with an undeclared load their own prior spread; otherwise the prior of all links would weaken."""
     if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
         return options
     loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
@@ -161,7 +162,7 @@ def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> I
 
 
 def _different(findings: Iterable[Finding], read_parts: Iterable[ReadPart]) -> tuple[Finding, ...]:
-    """Findings on recordings, plus findings on parts read for the fit that have another cause or other subjects."""
+    """Add those findings on parts read for the fit that differ in cause or subjects from all findings so far."""
     findings = tuple(findings)
     stated = {(finding.cause, finding.subjects) for finding in findings}
     others: dict[tuple[str, tuple[str, ...]], Finding] = {}
@@ -182,7 +183,7 @@ class _Clock:
 
 @dataclass(frozen=True)
 class IdentificationJob:
-    """Recordings of an identification or their paths, options, and the result directory to write, if any.
+    """Recordings (or their paths) and options of an identification, and the result directory to write, if any.
 
     ``urdf`` is the content of the URDF. ``previous`` is the result directory of the previous round; empty in the first.
     """

@@ -26,12 +26,12 @@ from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 
 TRAIN, VALIDATION = "train", "validation"
-_PARTS_AHEAD = 1  # parts to prepare while another part is compressed
+_PARTS_AHEAD = 1  # parts to prepare in advance, while the fit uses another part
 
 
 @dataclass(frozen=True)
 class ScreenedRecording:
-    """Recording with findings on its raw channels, and with the noise of its efforts for force equations."""
+    """Recording with findings on its raw channels, and for force equations with the noise of its efforts."""
 
     preparation: Preparation
     configuration: Configuration
@@ -40,22 +40,22 @@ class ScreenedRecording:
 
     @classmethod
     def of(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
-        """Screen a recording; RecordingError if it does not belong to this robot.
+        """Screen a recording; RecordingError if the recording does not belong to this robot.
 
-        This checks units before the preparation, which would fail on wrong units.
+        Units are checked here, because the preparation would fail on wrong units.
         """
         screened = cls.unscreened(recording, model, configuration)
         readable = repaired(screened.preparation.fresh)
         findings = screen_channels(readable, model)
         refuse(findings)
-        lacking = set(model.joint_names) - set(recording.joint_names)  # the preparation refuses them
+        lacking = set(model.joint_names) - set(recording.joint_names)  # the preparation refuses the recording
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
         noise = None if lacking or momentum else EffortNoise.from_recording(readable, model)
         return replace(screened, findings=findings, noise=noise)
 
     @classmethod
     def unscreened(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
-        """Wrap a part of a recording without screening, as other parts of the recording were screened."""
+        """Wrap a part of a recording without screening, because other parts of the recording were screened."""
         begun, goes_on = recording.continued
         options = attrs.evolve(configuration.prepare, skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
             skip_end_s=0.0 if goes_on else configuration.prepare.skip_end_s,
@@ -64,17 +64,17 @@ class ScreenedRecording:
 
     @property
     def load(self) -> Array:
-        """Bodies ``(nb, 10)`` of the known loads of this recording."""
+        """Parameters ``(nb, 10)`` that the known loads of this recording add to the links."""
         preparation = self.preparation
         return load_bodies(preparation.model, self.configuration.robot.loads, preparation.recording.name)
 
     def prepared(self, cutoff_hz: float = 0.0) -> Samples:
         """Prepare samples below a cutoff [Hz], and subtract the torques of a known load from the efforts.
 
-        Without ``cutoff_hz`` the cutoff is configured, or chosen for this recording alone.
+        Without ``cutoff_hz``, the configured cutoff applies, or a cutoff chosen for this recording alone.
 
-        Raises ModelError: the recording has a known load, and the equations are not force equations; or
-        RecordingError: the recording cannot be used.
+        Raises ModelError: the recording has a known load, and the equations are not force equations.
+        Raises RecordingError: the recording cannot be used.
         """
         samples, load = self.preparation.samples(cutoff_hz), self.load
         if load.any() and self.configuration.identify.equations != "force":
@@ -82,12 +82,12 @@ class ScreenedRecording:
         return without_load(self.preparation.model, load, samples)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """Prepare samples as :meth:`prepared` does, with all findings on the recording and the noise of its efforts."""
+        """Samples of :meth:`prepared`, with all findings on the recording and the noise of its efforts attached."""
         samples = self.prepared(cutoff_hz)
         noise = None if self.noise is None else self.noise.below(samples.cutoff_hz)
         samples = replace(samples, findings=(*samples.findings, *self.findings), effort_noise=noise)
         refuse(samples.findings)
-        # Efforts with estimated gains are checked after the gains are applied, see with_drive_gains.
+        # If gains are estimated, with_drive_gains checks the efforts after it applies the gains.
         return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
@@ -101,7 +101,7 @@ class ScreenedRecording:
 
 @dataclass(frozen=True)
 class ReadPart:
-    """Part of a long recording, read for the fit but not kept in memory; ``left_out`` is the reason if skipped."""
+    """Part of a long recording, read for the fit but not kept in memory; ``left_out`` is the reason for skipping it."""
 
     recording: str
     used_samples: int = 0
@@ -111,11 +111,11 @@ class ReadPart:
 
 @dataclass(frozen=True)
 class FurtherSamples:
-    """Samples of the parts of long recordings that are not in memory, prepared at every pass, one part at a time.
+    """Iterate over the samples of those parts of long recordings that are not in memory, one part at a time.
 
-    These parts are not screened; the parts in ``kept`` were screened. Each part is prepared with as much of its
-    neighbours as the low-pass remembers, so that its samples equal the samples of the whole recording. ``report`` is
-    called with every part.
+    Every pass reads and prepares the parts. They are not screened, because the parts in ``kept`` were screened. The
+    preparation of a part includes as much of its neighbours as the low-pass remembers, so that the samples equal the
+    samples of the whole recording. ``report`` is called with every part.
     """
 
     recordings: Sequence[LongRecording]
@@ -154,7 +154,7 @@ class FurtherSamples:
 
 @dataclass(frozen=True)
 class DatasetRecording:
-    """Recording with its role and its parts in memory (all of a short recording), and their prepared samples."""
+    """Recording with its role, its parts in memory (a short recording is one part), and the samples of each part."""
 
     source: Recording | LongRecording
     role: str
@@ -162,7 +162,7 @@ class DatasetRecording:
     samples: tuple[Samples, ...] = ()
 
     def sharing(self, cutoff_hz: float) -> "DatasetRecording":
-        """Let the parts of a long recording share noise, limits and fast speeds of the whole recording."""
+        """Give the parts of a long recording of forces common spectra, sample instants, fast speeds and noise."""
         source, preparations = self.source, [part.preparation for part in self.parts]
         if not isinstance(source, LongRecording) or preparations[0].equation_type in MOMENTUM_EQUATIONS:
             return self
@@ -209,9 +209,9 @@ class Dataset:
         return cls(model, configuration, (*fitted, *(screened(source, VALIDATION) for source in validation)))
 
     def cutoff(self, fitted_hz: float = 0.0) -> float:
-        """Choose a common cutoff [Hz] from the recordings to fit; it suits the sample rates of all recordings.
+        """Choose a common cutoff [Hz] from the recordings to fit that suits the sample rates of all recordings.
 
-        ``fitted_hz``, the cutoff of a result, takes precedence over this choice. The configured cutoff precedes both.
+        The configured cutoff takes precedence, then ``fitted_hz``, the cutoff of a result.
         """
         if fitted_hz and not self.configuration.prepare.cutoff_hz:
             return fitted_hz
@@ -219,7 +219,7 @@ class Dataset:
         return common_cutoff([part.preparation for part in self.parts(TRAIN)], others)
 
     def prepared(self, cutoff_hz: float, progress: Callable[[float], None] = lambda fraction: None) -> "Dataset":
-        """Prepare all recordings with one cutoff [Hz]; ``progress`` is called with the fraction done."""
+        """Prepare all recordings with one cutoff [Hz], and call ``progress`` with the fraction done."""
         recordings, count, done = [], len(self.parts()), 0
         for recording in self.recordings:
             recording, samples = recording.sharing(cutoff_hz), []
@@ -231,7 +231,7 @@ class Dataset:
         return replace(self, recordings=tuple(recordings), cutoff_hz=cutoff_hz)
 
     def changed(self, change: Callable[[ScreenedRecording, Samples], Samples]) -> "Dataset":
-        """Replace the samples of every part."""
+        """Replace the samples of every part by ``change(part, samples)``."""
         recordings = [replace(entry, samples=tuple(map(change, entry.parts, entry.samples)))
             for entry in self.recordings]
         return replace(self, recordings=tuple(recordings))
@@ -263,6 +263,6 @@ class Dataset:
         return tuple(recording_health(part.preparation.recording, samples, self.model) for part, samples in parts)
 
     def further_samples(self, report: Callable[[ReadPart], None] = lambda part: None) -> FurtherSamples:
-        """Samples of the parts of fitted long recordings that are not in memory; calls ``report`` with each part."""
+        """Samples of those parts of fitted long recordings that are not in memory; calls ``report`` with each part."""
         long = [entry.source for entry in self.of_role(TRAIN) if isinstance(entry.source, LongRecording)]
         return FurtherSamples(long, self.parts(TRAIN), self.cutoff_hz, report)

@@ -21,9 +21,9 @@ from inertid_ros.robot.model import RobotModel
 def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
     """Read a result directory for the planner of a robot's next motion.
 
-    Returns the model that predicts efforts and the information of the recordings. The model is the URDF's if the result
-    was rejected. InertidError: the result or its information is missing, or it belongs to another robot or to other
-    drive terms.
+    Returns the model of the result (or ``model`` if the result was rejected), whose bodies predict efforts, and the
+    information of the recordings. InertidError: the result or its information is missing, or belongs to another robot
+    or to other drive terms.
     """
     result = _result_of(directory, model)
     report = result.report
@@ -38,10 +38,10 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
 
 def earlier_fit(directory: str | Path, model: RobotModel,
         recordings: Sequence[Recording]) -> tuple[EarlierFit, EarlierSource]:
-    """Read a result directory for an identification that continues it with new ``recordings``, fitted and held out.
+    """Read a result directory, to continue its identification with new ``recordings``, fitted and held out.
 
-    InertidError: the result is missing, was rejected, belongs to another robot, or was fitted to one of the recordings.
-    Such a recording would count twice, or would not be held out.
+    InertidError: the result is missing, was rejected, belongs to another robot, or was fitted to one of ``recordings``,
+    which would then count twice or would not be held out.
     """
     result = _result_of(directory, model)
     report = result.report

@@ -43,7 +43,7 @@ _PLANNED_FRACTION = 0.8
 
 @dataclass(frozen=True)
 class PlannedMotion:
-    """Motion that keeps its limits everywhere, its properties, and the final state of its planning, if any."""
+    """Motion within all limits, its properties, and the final state of its planning (None if it was loaded)."""
 
     purpose: str
     inspection: Inspection
@@ -56,7 +56,7 @@ class PlannedMotion:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Robot with limits and constraints of its motions, and with the information of earlier recordings."""
+    """Robot with limits, constraints and surroundings of its motions, and the information of earlier recordings."""
 
     model: RobotModel
     limits: MotionLimits
@@ -67,7 +67,7 @@ class Workspace:
     @classmethod
     def of(cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions,
             prior: str | Path = "") -> "Workspace":
-        """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict its efforts."""
+        """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict the efforts."""
         earlier = None
         if prior:
             from .earlier_result import earlier_result  # late, as this import takes as long as all others
@@ -88,15 +88,15 @@ class Workspace:
 def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None,
         start: Mapping[str, float] | None = None, prior: str | Path = "",
         progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
-    """Plan a motion to fit and a motion to validate; with a prior only the former, as its held-out data is used again.
+    """Plan a motion to fit and, without ``prior``, one to validate; held-out data of a prior is used again.
 
     Raises InertidError: a motion within the limits does not exist, or the result cannot be used.
 
     Parameters
     ----------
-    start : position per joint at both ends [rad or m]; other joints are in the middle of their range, or near it if the
-        robot cannot stand there.
-    prior : earlier result directory; the motion excites parameters that are still uncertain.
+    start : position per joint at both ends of a motion [rad or m]; the default is the middle of the joint's range, or
+        near it if the robot cannot rest there.
+    prior : earlier result directory; the motion excites the parameters that are still uncertain.
     progress : called with the purpose of the motion and the state of planning.
     """
     configuration = configuration or ExcitationConfiguration()
@@ -121,7 +121,7 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
 
 def check_motion(model: RobotModel, file: str | Path, configuration: ExcitationConfiguration,
         prior: str | Path = "") -> PlannedMotion:
-    """Inspect a plan or JointTrajectory in YAML; InertidError if the file cannot be read or breaks a limit."""
+    """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit or constraint."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
 
@@ -138,7 +138,7 @@ def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, sta
 
 
 def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
-    """Middle of the ranges, with the positions in ``start`` for its joints."""
+    """Positions in ``start``; other joints are in the middle of their range."""
     pose = 0.5 * (limits.lower + limits.upper)
     for joint, position in start.items():
         if joint not in limits.joint_names:
@@ -181,7 +181,8 @@ class PreparedMotion:
     Attributes
     ----------
     plan : the exciting motion alone.
-    approach_s : duration of the approach to its start [s]; ``table`` contains both.
+    approach_s : duration of the approach to the start of ``plan`` [s].
+    table : horizons and brakes of approach and plan.
     summary : one line about the motion, to be read before it begins.
     clearance : smallest clearance during motion and approach; None if contact is impossible.
     paths : path ``(N, 3)`` in the root frame [m] of the last link of every limb.

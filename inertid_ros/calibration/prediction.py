@@ -1,4 +1,4 @@
-"""Prediction: torque along a motion by identified parameters, as feed-forward of trajectories."""
+"""Predict the torque along a motion from identified parameters, for feed-forward control."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ class TorquePrediction:
 
     Attributes
     ----------
-    motion : its joints have the names and the order of the model
+    motion : motion with the joint names and the joint order of the model
     joint_names : names of the joints in recordings and controllers
     torque : (N, n), torque of bodies, rotors, friction and terms, without the sensor's offset [N m or N]
     deviation : (N, n), standard deviation of ``torque`` by the covariance of the parameters [N m or N]
@@ -50,7 +50,7 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     samples = _samples(motion)
     equations, parameters = ForceEquations(model), np.array(result.parameters)
     offsets = np.arange(model.layout.size)[model.layout.drive("offset")]
-    parameters[offsets] = 0.0  # of the sensor
+    parameters[offsets] = 0.0  # the offset belongs to the sensor
     covariance = np.array(result.covariance)
     covariance[offsets] = covariance[:, offsets] = 0.0
     prediction = TorquePrediction(
@@ -62,7 +62,7 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
 
 
 def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> Plan:
-    """Motion with names and order of the model's joints; ``motion`` may have recorded names."""
+    """Motion with joint names and joint order of the model; ``motion`` may have the names in recordings."""
     model = result.model
     if motion.model_hash not in ("", model.hash):
         raise ExcitationError(f"this motion was planned for another robot than that of {result.directory}; plan again")

@@ -21,19 +21,19 @@ from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 
-# Quantities that drivers report as effort: torque of the joint or of the motor behind its gear [N m or N]; current of
-# the motor [A]; torque minus the gravity torque of the driver's model. docs/robots.md has the sources.
+# Quantities that drivers report as effort: torque of the joint, or of the motor behind its gear [N m or N]; current of
+# the motor [A]; torque minus the gravity torque that the driver computes. docs/robots.md has the sources.
 TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "without_gravity"
 
 
 @dataclass(frozen=True)
 class KnownDriver:
-    """Driver of a robot.
+    """ROS driver of some robots, and the patterns of names that identify these robots.
 
     Attributes
     ----------
     name, joints : regular expressions for the robot's name and for the names of most of its joints.
-    effort : quantity that the driver reports as effort; empty if the user has to check it.
+    effort : quantity that the driver reports as effort; empty if the user has to check the quantity.
     controller : name of the driver's trajectory controller; empty if there is none.
     """
 
@@ -59,11 +59,11 @@ KNOWN_DRIVERS = (
     KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
         "tau_est of the motors is torque estimated from currents; publish it as effort"),
 )  # fmt: skip
-_MIN_MATCHING_SHARE = 0.6  # share of the joints that must match
+_MIN_MATCHING_SHARE = 0.6  # share of joint names that must match
 
 
 def known_driver(robot: str, joints: Sequence[str]) -> KnownDriver | None:
-    """Find the driver from the names of a robot and of its movable joints; None if unknown."""
+    """Find the driver from the names of the robot and of its movable joints; None if the driver is unknown."""
     for driver in KNOWN_DRIVERS:
         matching = sum(bool(re.search(driver.joints, name)) for name in joints)
         if joints and re.search(driver.name, robot) and matching >= _MIN_MATCHING_SHARE * len(joints):
@@ -102,11 +102,12 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
         recorded_names: Sequence[str] = ()) -> RobotSetup:
     """Derive settings for the calibration of a robot from its URDF.
 
-    Raises ModelError: the URDF is broken, a joint to hold does not exist, or the efforts cannot be used.
+    Raises ModelError: the URDF is broken, a joint to hold does not exist, the efforts cannot be used, or the recorded
+    names are of another robot.
 
     Parameters
     ----------
-    effort : quantity in the effort of joint states; empty takes the quantity of a known driver.
+    effort : quantity that joint states report as effort; empty takes the quantity of a known driver.
     mounting : as ``excitation.mounting``; empty assumes a floor.
     locked_joints : joints to hold, with their positions [rad or m].
     recorded_names : joint names in recordings and controllers; empty if unknown.
@@ -158,7 +159,7 @@ def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[s
 
 
 def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._Element]) -> set[str]:
-    """Joints of grippers and hands, found by name, that move only each other; empty if all joints are like that."""
+    """Joints named like fingers, if all joints behind them are named so, too; empty if no other joint remains."""
     behind: dict[str, list[str]] = {}
     for name, joint in joints.items():
         behind.setdefault(parsing.ends(joint)[0], []).append(name)

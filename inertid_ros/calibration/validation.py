@@ -26,7 +26,7 @@ from .dataset import Dataset
 
 @dataclass(frozen=True)
 class ValidationOutcome:
-    """Errors of a result or a URDF on recordings, errors of a prior for comparison, and the verdict."""
+    """Errors of a result or a URDF on recordings, errors of a prior to compare with, and the verdict."""
 
     channels: tuple[str, ...]
     errors: TorqueErrors
@@ -50,9 +50,9 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         progress: Callable[[str, float], None] = lambda stage, fraction: None) -> ValidationOutcome:
     """Compare measured and predicted torque of recordings.
 
-    A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. ``baseline`` is
-    a URDF to compare with; the default for a result is its own prior. InertidError: a recording cannot be used, or the
-    baseline is another robot.
+    A result is validated with its own cutoff (unless one is configured), delay and equations; a robot model with the
+    parameters of its URDF. ``baseline`` is a URDF to compare with; a result is compared with its own prior by default.
+    InertidError: a recording cannot be used, or the baseline is another robot.
     """
     configuration = configuration or Configuration()
     prior: Array | None

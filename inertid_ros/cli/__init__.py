@@ -1,1 +1,1 @@
-"""Command line ``inertid``: one module per command; arguments in, library calls, text or JSON out."""
+"""Command line ``inertid``. Each command has a module that reads arguments, calls the library, prints text or JSON."""

@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 def run(options: argparse.Namespace) -> int:
     """Run the command; exit status 2 if an input could not be used, 3 if a result must not be used."""
     for package in ("dask", "distributed", "fsspec", "pyarrow"):
-        optional(package)  # before any work
+        optional(package)  # a missing package raises here, before any work
     config = fleet_configuration(configuration(options, Configuration))
     catalogue = read_catalogue(options.catalogue)
     directory = Path(options.output)

@@ -74,7 +74,7 @@ def _print(load: ForceSensorLoad) -> None:
 
 
 def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
-    """YAML with all results, and with the parameters of controllers that use them."""
+    """Return YAML with all results, and with parameters for controllers that use the results."""
     weight = load.mass * float(np.linalg.norm(gravity))
     offset = dict(zip("xyz", (-load.bias[:3]).tolist(), strict=True))
     torque = dict(zip("xyz", (-load.bias[3:]).tolist(), strict=True))

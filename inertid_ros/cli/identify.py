@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:
-    """Settings implied by other options."""
+    """Return the settings that ``--model`` and ``--prior`` imply."""
     implied: dict[str, object] = {} if options.model is None else {"identify.equations": options.model}
     if options.model in MOMENTUM_EQUATIONS:
         implied["robot.base"] = "free"

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with stoppable():
             check_address_space("a command", _MIN_ADDRESS_SPACE_MIB)
-            # Imported late, as help and usage errors need not wait for these imports.
+            # Imported late, so that help and usage errors do not wait for these imports.
             from .printing import PrintableStream
             from .settings import set_up_logging
 
@@ -195,7 +195,7 @@ def _take(container: Any, name: str, metavar: str | tuple[str, ...] | None, abou
 
 
 def _number(low: _Number, high: _Number) -> Callable[[str], _Number]:
-    """Converter for numbers within bounds; the bounds give the type."""
+    """Return a converter from text to a number within bounds, of the type of the bounds."""
 
     def number(text: str) -> _Number:
         value = type(low)(text)

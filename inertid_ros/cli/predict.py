@@ -1,4 +1,4 @@
-"""``inertid predict``: torque along a motion, as feed-forward in its points."""
+"""``inertid predict``: predict torque along a motion, and write it as feed-forward to the points of a trajectory."""
 
 import argparse
 

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
-"""Called with the stage and the fraction done."""
+"""Called with the stage and the completed fraction."""
 Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
-"""Titles of columns, and their texts for a record."""
+"""Title of each column, and a function from a record to the text in that column."""
 _ERROR_SECTIONS = {  # sections of a report, the most conclusive first
     "validation": "held-out data",
     "blocks": "blocks of the fitted data, each held out in turn",
     "train": "fitted data",
 }
-_COMPARED_LINES = 10  # parameters of a comparison
+_COMPARED_LINES = 10  # parameters shown in a comparison
 
 
 def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None], written: object = "",
         warnings: Iterable[str] = (), status: int = DONE) -> int:
-    """Print one JSON object, or tables and the output path; then log warnings. Returns the exit status."""
+    """Print ``content`` as JSON, or call ``show`` and print the output path; then log warnings. Return ``status``."""
     if options.json:
         raw(sys.stdout).write(json_text(content))
     else:
@@ -53,7 +53,7 @@ def quantity_row(name: str, quantity: "Quantity", digits: int = 3) -> tuple[str,
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table on stdout; without a terminal it is as wide as its content."""
+    """Print a table on stdout; without a terminal, the table is at most 160 columns wide."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -107,12 +107,12 @@ class PrintableStream:
 
 
 def raw(stream: Any) -> TextIO:
-    """Stream below a :class:`PrintableStream`, for libraries that move the cursor."""
+    """Return the stream that a :class:`PrintableStream` wraps, for libraries that move the cursor."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
 
 
 def care(decision: GateDecision) -> list[str]:
-    """Warning that a result is to be used with care; its exit status is 0."""
+    """Return the warning for the verdict "use with care", else nothing; the exit status stays 0 with this verdict."""
     return [f"{decision.verdict.value}: {decision.summary}"] if decision.verdict is Verdict.CARE else []
 
 
@@ -177,7 +177,7 @@ def _formula(term: Mapping[str, Any]) -> str:
 
 
 def print_report(report: Mapping[str, Any]) -> None:
-    """Print errors before and after, links, joints, rotors and the solution."""
+    """Print errors before and after calibration, links, joints, rotors, the solution and the verdict."""
     print_errors(report)
     print_records("Links", _LINK_COLUMNS, report["links"])
     _print_drives(report["joints"], report["couplings"])
@@ -266,7 +266,7 @@ _DIFFERENCE_COLUMNS: Columns = (
 
 
 def print_comparison(content: Mapping[str, Any]) -> None:
-    """Print verdicts and errors, torque, links, and the parameters that differ most."""
+    """Print both verdicts and errors, the difference of torque, links, and the parameters that differ most."""
     for name, result in zip("AB", content["results"], strict=True):
         error, recordings = percent(result["relative_error"]), ", ".join(result["recordings"])
         print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {recordings}")

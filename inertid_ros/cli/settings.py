@@ -44,13 +44,14 @@ def set_up_logging(options: argparse.Namespace) -> None:
 
 
 def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[str, object] | None = None) -> T:
-    """Configuration of ``--config``, changed by ``implied`` settings of other options, ``--set`` and ``--lock``.
+    """Return the configuration of ``--config``, changed by ``implied`` settings, ``--set`` and ``--lock``.
 
-    ConfigurationError: an option is unknown, invalid or without effect, or two options contradict each other.
+    ``implied`` are settings that follow from other options. Raises ConfigurationError if an option is unknown, invalid
+    or without effect, or if two options contradict each other.
     """
     config = load_configuration(options.config, tree) if options.config else tree()
     values = attrs.asdict(config)
-    settings: dict[str, tuple[str, object]] = {}  # key to the option of the command line that sets it, and the value
+    settings: dict[str, tuple[str, object]] = {}  # by key: option of the command line that sets the key, and value
 
     def set_value(option: str, key: str, value: object) -> None:
         before, last = settings.setdefault(key, (option, value))
@@ -94,7 +95,7 @@ def _is_below(key: str, sections: Sequence[str]) -> bool:
 
 
 def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
-    """Keys and values of one setting; a mapping for a section sets only the keys in the mapping."""
+    """Yield keys and values that a setting sets; a mapping for a section sets only the keys in the mapping."""
     field: Any = None
     for part in key.split("."):
         field = getattr(attrs.fields(attrs.resolve_types(tree)), part, None)
@@ -129,7 +130,7 @@ def check_same_robot(config: Configuration, result: Result) -> None:
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
-    """Parse texts ``JOINT=POSITION`` of a command line option; ConfigurationError if two texts contradict."""
+    """Parse texts ``JOINT=POSITION`` of an option; raise ConfigurationError if invalid or if two texts contradict."""
     numbers: dict[str, tuple[str, float]] = {}
     for text in texts:
         joint, _, position = (part.strip() for part in text.partition("="))

@@ -12,14 +12,14 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class StoppedError(BaseException):
-    """Message and exit status of a stopped run; handlers of ordinary errors do not catch it."""
+    """A signal stopped the run. Arguments: message, exit status. Handlers of ``Exception`` do not catch this error."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into an exception, so that incomplete files are removed before the exit.
+    """Turn SIGINT and SIGTERM into StoppedError, so that incomplete files are removed before the exit.
 
-    SIGINT does not raise KeyboardInterrupt, as Python may remember that it was caught, and exit by the signal itself.
+    SIGINT does not raise KeyboardInterrupt: even if it is caught, Python may exit by the signal, not with the status.
     """
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
@@ -31,9 +31,9 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def ends_early() -> Iterator[None]:
-    """Turn SIGINT into KeyboardInterrupt, for a search that then returns its best solution so far.
+    """Turn SIGINT into KeyboardInterrupt, for a search that catches it and returns its best solution so far.
 
-    Raises StoppedError: there is no solution yet.
+    Raises StoppedError if the search has no solution yet.
     """
     with _handled(signal.default_int_handler, signal.SIGINT):
         try:
@@ -44,7 +44,7 @@ def ends_early() -> Iterator[None]:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], Any], *numbers: signal.Signals) -> Iterator[None]:
-    """Install a signal handler in the main thread; other threads may not install handlers."""
+    """Install a signal handler until the context is left; only in the main thread, as Python forbids it in others."""
     before = {}
     with contextlib.suppress(ValueError):
         before = {number: signal.signal(number, handler) for number in numbers}

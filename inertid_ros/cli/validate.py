@@ -17,7 +17,7 @@ from .stopping import DONE, REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; exit status 3 if the subject must not be used for motions like these."""
+    """Run the command; exit status 3 if the subject must not be used for motions like the recorded ones."""
     result = Result.load(options.subject) if Path(options.subject).is_dir() else None
     config = configuration(options, Configuration)
     if result is not None:

@@ -1,7 +1,7 @@
 """Configuration: option trees of command line and nodes, and options that have an effect only with other options.
 
-Without these other options, such an option is refused. A value equal to the default counts as not given, even if it is
-written in a file.
+An option is refused if the options that it needs are missing. An option whose value equals its default counts as not
+given, even if a file contains it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,8 +21,9 @@ from .structuring import flat, flow
 GIVEN: Literal["given"] = "given"
 ABSENT: Literal["absent"] = "absent"
 Wanted = tuple[Any, ...] | range | Literal["given", "absent"]
-"""Condition on another option: it equals or contains one of these values (a range: from its start on), or differs from
-its default (``given``) or not (``absent``). Without values, the other option replaces this option."""
+"""Condition on another option. Tuple or range: the option equals one of these values, or is a list with one of them;
+``given`` or ``absent``: the option differs from its default or not. An empty tuple is never fulfilled, for an option
+that the other option replaces."""
 
 
 @attrs.frozen
@@ -47,7 +48,7 @@ class ExcitationConfiguration:
 
 @attrs.frozen
 class Effect:
-    """Options, and conditions: at least one must hold if the options are given.
+    """Options that have an effect only if at least one of some conditions holds.
 
     ``words`` holds keys of options or sections, separated by blanks. ``needs`` maps keys of options, sections or
     mappings of named elements to conditions.
@@ -124,19 +125,20 @@ def check_configuration(configuration: Configuration | ExcitationConfiguration, 
 
 
 def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: Iterable[Option], where: str) -> None:
-    """Refuse given options that have no effect with the other options; the ConfigurationError names both.
+    """Refuse given options that have no effect; the ConfigurationError names the option and the conditions.
 
     Parameters
     ----------
-    effects : effects of options that are not ``known`` are ignored.
-    values : dotted key to value.
+    effects : conditions on options that are not ``known`` are ignored.
+    values : values of options by dotted key.
+    known : all options of the command or node.
     where : file or node, for messages.
     """
     defaults = {entry.key: _plain(entry.default) for entry in known}
     values = {key: _plain(value) for key, value in values.items()}
 
     def given(key: str) -> list[str]:
-        """Keys at or below a key whose value is not the default."""
+        """Keys equal to ``key`` or below it whose values differ from their defaults."""
         below = (name for name in values if f"{name}.".startswith(f"{key}."))
         return [name for name in below if values[name] != defaults.get(name, REQUIRED)]
 

@@ -48,7 +48,7 @@ class LimitOptions:
 
 @attrs.frozen
 class ObstacleOptions:
-    """A body around the robot."""
+    """Body in the surroundings of the robot."""
 
     shape: str = option(REQUIRED, "box, sphere, or along z: cylinder or capsule", of=str,
         choices=tuple(OBSTACLE_SHAPES))
@@ -102,8 +102,9 @@ class BalanceOptions:
 
     Attributes
     ----------
-    support : contact area that must contain the zero-moment point; without corners it is not checked.
-    com_region : area below the centre of mass; without corners: the contact area with its margin.
+    support : contact area that must contain the zero-moment point; without corners the point is not checked.
+    com_region : area that must contain the point below the centre of mass; without corners: the contact area with its
+        margin.
     """
 
     support: AreaOptions = section(AreaOptions)
@@ -251,9 +252,9 @@ class StateMonitorOptions:
     effort_time_s: float = option(0.05, "see max_effort_fraction [s]", 0.0, 10.0)
 
     def timed(self: Monitoring, period_s: float) -> Monitoring:
-        """Return the options with the timeout for control by efforts, if states come every ``period_s`` seconds.
+        """Options with the timeout for control by efforts, from the period of states [s]; a configured timeout stays.
 
-        A period of NaN takes the shortest timeout.
+        A period of NaN gives the shortest timeout.
         """
         if self.state_timeout_s:
             return self

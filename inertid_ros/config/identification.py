@@ -24,7 +24,7 @@ LOSSES = ("squares", "huber")
 class LeastSquaresOptions:
     """Classical least-squares estimator; :data:`ESTIMATORS` has the named estimators.
 
-    Weights of residuals follow [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior follows its sec. III-C.
+    The weighting follows [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior follows [vanDerGaag2024]_ sec. III-C.
     """
 
     weighting: str = option("residual", "none, or each joint by its residual's standard deviation, iterated",
@@ -55,7 +55,7 @@ ESTIMATORS = {
     "reduced": LeastSquaresOptions(rank="variance"),
     "auto": LeastSquaresOptions(rank="auto"),
     "huber": LeastSquaresOptions(loss="huber"),
-    # [vanDerGaag2024]_ sec. III: weighted rows, columns or both; rank by held-out data, the rest at the prior.
+    # [vanDerGaag2024]_ sec. III: weighted rows, columns or both; rank by held-out data, other directions at the prior.
     "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
     "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
     "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
@@ -101,7 +101,7 @@ class IdentifyOptions:
 
 @attrs.frozen
 class MirrorOptions:
-    """Mirror image of a link: the other link and the plane of reflection."""
+    """Link that is the mirror image of another link, and the plane of reflection."""
 
     link: str = option(REQUIRED, "the other link", of=str)
     axis: str = option(REQUIRED, "normal of the plane of reflection, in the links' frames", of=str,
@@ -134,7 +134,7 @@ class ConstraintOptions:
 
 @attrs.frozen
 class RoundsOptions:
-    """End of the rounds of excitation and identification."""
+    """Criteria that end the rounds of excitation and identification."""
 
     rounds: int = option(1, "largest number of motions: each new motion excites what is still uncertain", 1, 100)
     wanted_deviation: float = option(0.0, "rounds end when predicted torque over the range has this relative standard"

@@ -11,10 +11,11 @@ from inertid_ros.core.formats import read_yaml
 
 
 def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
-    """Refuse an argument of a command line that a launch file does not declare; `ros2 launch` itself ignores it.
+    """Refuse an argument of ``command`` that a launch file does not declare; `ros2 launch` ignores such arguments.
 
-    ``names`` are the arguments that the file and its included files declare. If another launch file includes the file,
-    the arguments belong to the other file and are not checked. The ConfigurationError suggests the closest name.
+    ``command`` holds the words of the command line, ``names`` the arguments that the file and its included files
+    declare. If ``command`` starts another file, which includes this one, its arguments are not checked. The
+    ConfigurationError suggests the closest name.
     """
     path = Path(file).resolve()
     for package, word in zip(command, command[1:], strict=False):
@@ -31,7 +32,7 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
 
 def check_switches(values: Mapping[str, str], defaults: Mapping[str, str], file: str,
         switches: Mapping[str, Sequence[str]]) -> None:
-    """Raise ConfigurationError if an argument differs from its default but the switch that it needs is off."""
+    """Raise ConfigurationError if an argument differs from its default although the switch that it needs is off."""
     for switch, names in switches.items():
         if values[switch].lower() in ("true", "1"):
             continue

@@ -1,6 +1,6 @@
-"""Parameters of the nodes, and the conditions for their effect. ROS is not needed here.
+"""Parameters of the nodes, and conditions under which they have an effect. This module works without ROS.
 
-The reference in ``docs/reference`` is made from these parameters.
+A script writes the pages in ``docs/reference`` from these parameters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -156,7 +156,7 @@ class CalibrateOptions(RoundsOptions):
 
 @attrs.frozen
 class MeasurePayloadOptions:
-    """Parameters of the flow that moves a robot to identify its payload."""
+    """Parameters of ``measure_payload``, which moves a robot to identify its payload."""
 
     frame: str = option("", "link that holds the payload, and frame of the result; empty: as the online node")
     duration_s: float = option(8.0, "duration of the motion, in place of excitation.duration_s, and of the joint states"
@@ -230,7 +230,7 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
     "adaptation": ((AdaptationNodeOptions, ""),),
 }
-"""Node to its trees of parameters, each with the prefix of its keys."""
+"""Option classes of each node, each with the prefix of the keys of its parameters."""
 
 
 def declared(node: str) -> Iterator[Option]:

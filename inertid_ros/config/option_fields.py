@@ -1,8 +1,8 @@
 """Options as data: fields of attrs classes with a description, unit, range and choices.
 
-Configuration files, command line, ROS parameters and the reference of the documentation are made from these fields.
-attrs does conversion and validation: it has the rosdep key ``python3-attrs`` on every platform of ROS 2, whereas
-pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no rosdep key. Only features of attrs 22.2 are used.
+Configuration files, command line, ROS parameters and the reference documentation all use these fields. attrs does
+conversion and validation, because it has the rosdep key ``python3-attrs`` on every platform of ROS 2; pydantic is still
+1.10 on Ubuntu 24.04, and cattrs has no rosdep key. Only features of attrs 22.2 are used.
 """
 
 import numbers
@@ -27,7 +27,7 @@ class Option:
 
     Attributes
     ----------
-    key : dotted path, such as ``prepare.cutoff_hz``; ``<name>`` stands for the name of a named element.
+    key : dotted path, such as ``prepare.cutoff_hz``; in keys of named elements, ``<name>`` stands for the name.
     scalar : bool, int, float or str; for a tuple, the type of its elements.
     is_list : whether the value is a tuple.
     default : default value, or REQUIRED.
@@ -36,7 +36,7 @@ class Option:
     choices : allowed values, also for each element of a tuple; empty allows all values.
     length : number of elements of a tuple; None allows any number.
     names : key of the list of names, if the option belongs to a named element.
-    lists : key of the mapping, if the option is a list of names; only ROS parameters have such lists.
+    lists : key of the mapping, if the option is the list of its names; only ROS parameters need lists of names.
     """
 
     key: str
@@ -53,12 +53,12 @@ class Option:
 
     @property
     def unit(self) -> str:
-        """Unit; empty without a unit, and for a list of names."""
+        """Unit in the description; empty for an option without a unit and for a list of names."""
         brackets = re.search(r"\[([^\]]+)\]", self.description)
         return brackets[1] if brackets and not self.lists else ""
 
     def of(self, name: str) -> "Option":
-        """Option of the element with this name."""
+        """Replace ``<name>`` in the key."""
         return attrs.evolve(self, key=self.key.replace("<name>", name), names="")
 
     def converted(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ class Option:
         return tuple(_number(self.scalar, element) for element in value) if several else value
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ConfigurationError if a value is not allowed; its message begins with the name."""
+        """Raise ConfigurationError if a value is not allowed; the message begins with ``name``."""
         expected = EXPECTED[self.scalar]
         if self.is_list and not isinstance(value, tuple):
             raise ConfigurationError(f"{name} is {value!r}, expected a list of {expected}")
@@ -95,8 +95,8 @@ def option(default: Any, description: str, minimum: float | None = None, maximum
     ----------
     description : one line with the unit in brackets, such as ``duration of every interval [s]``.
     minimum, maximum, choices : as in :class:`Option`.
-    of : type of the value, if the default does not give it, such as ``float`` for a required value, or
-        ``tuple[float, float]`` for exactly two numbers. A tuple as default has any length otherwise.
+    of : type of the value; by default the type of ``default``, and any length if that is a tuple. Needed for example
+        for a required value, or for exactly two numbers: ``tuple[float, float]``.
     """
     if of is None and isinstance(default, tuple):
         of = GenericAlias(tuple, (type(default[0]) if default else str, ...))
@@ -126,7 +126,7 @@ def _length_of(kind: Any) -> int | None:
 
 
 def named(element: Any, description: str, names: str, **limits: Any) -> Any:
-    """Field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
+    """Field that maps names to values or options (named elements), such as ``plates: {left: {frame: left_foot}}``.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def is_named(attribute: Any) -> bool:
 
 
 def _number(scalar: type, value: Any) -> Any:
-    """Return a number in the type of an option; other values stay."""
+    """Convert a number to the type of an option; other values stay."""
     wanted = {float: numbers.Real, int: numbers.Integral}.get(scalar, ())
     if not isinstance(value, wanted) or isinstance(value, bool):
         return value

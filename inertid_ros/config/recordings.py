@@ -22,7 +22,7 @@ class WrenchTopic:
 
 @attrs.frozen
 class TypedTopic:
-    """A topic of any type."""
+    """A topic that is recorded but not used, with its type."""
 
     topic: str = option(REQUIRED, "topic that is only written to the bag", of=str)
     type: str = option(REQUIRED, "its type, such as sensor_msgs/msg/Image", of=str)
@@ -57,7 +57,7 @@ class RecordingTopics(SampleTopics):
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
 
 
-@attrs.frozen(slots=False)  # a node combines them with other options
+@attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions
 class BagWritingOptions:
     """Limits of a bag that is written while the robot moves."""
 

@@ -1,4 +1,4 @@
-"""Options of the robot: reading of its URDF, and additional facts about it."""
+"""Options of the robot: interpretation of its URDF, and properties that are not in a URDF."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from inertid_ros.core.expressions import Expression
 from .option_fields import REQUIRED, TRIPLE, named, option, vector
 
 BASES = ("fixed", "free")
-# In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists the other places.
+# In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists other places to change.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 PLATE_MEASUREMENTS = ("wrench", "pressure")
 TERM_SIGNALS = ("q", "v", "a", "direction", "load")
 """Signals in formulas of user terms: position, velocity, acceleration, direction of sliding from -1 to 1, and torque
-of the bodies, of the joint or of another joint (``q["elbow"]``) [rad or m, per s, per s^2, 1, N m or N]."""
+of the bodies [rad or m, per s, per s^2, 1, N m or N]. ``q["elbow"]`` is the signal of another joint."""
 TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "spring": (("q",), False),
     "counterbalance": (("sin(q)", "cos(q)"), False),
@@ -23,7 +23,7 @@ TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "quadratic_viscous": (("abs(v)*v",), True),
     "load_friction": (("abs(load)*direction",), True),
 }
-"""Name of a shape to its formulas, and whether their parameters cannot be below zero."""
+"""Formulas of each shape, and whether its parameters cannot be below zero."""
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class CouplingOptions:
 
 @attrs.frozen
 class RotorOptions:
-    """Motor as a separate body, not part of the URDF's links."""
+    """Motor that is a body of its own, not part of a link in the URDF."""
 
     joint: str = option(REQUIRED, "joint that the rotor turns with", of=str)
     link: str = option(REQUIRED, "link of the URDF that carries the rotor", of=str)
@@ -101,7 +101,7 @@ class WheelOptions:
 
 @attrs.frozen
 class TermOptions:
-    """Torque of a joint in addition to its bodies and its drive."""
+    """Joint torque in addition to the torques of bodies and drive."""
 
     joint: str = option(REQUIRED, "joint on which it acts", of=str)
     shape: str = option("", "spring (stiffness of either sign, negative for an overbalanced joint),"

@@ -20,7 +20,7 @@ class SensorOptions:
 
 @attrs.frozen
 class DriveOptions:
-    """Typical drives in proportion to the robot's own limits, so that one set of numbers suits every arm."""
+    """Typical drives, in proportion to the limits of the robot, so that one set of numbers suits every arm."""
 
     viscous: float = option(0.02, "viscous friction at the velocity limit, as a fraction of the effort limit", 0.0, 1.0)
     coulomb: float = option(0.01, "Coulomb friction, as a fraction of the effort limit", 0.0, 1.0)
@@ -32,7 +32,7 @@ class DriveOptions:
 
 @attrs.frozen
 class ControllerOptions:
-    """The arm's own position controller and drives."""
+    """Position controller and drives of the simulated arm."""
 
     kind: str = option("cascade", "cascade: drives take positions, and close loops of position and velocity; pid: the"
         " controller closes one loop by efforts, from the states that it measures", choices=("cascade", "pid"))
@@ -57,7 +57,7 @@ class SimulationOptions:
 
 @attrs.frozen
 class PerturbationOptions:
-    """Size of the perturbation of the bodies."""
+    """Size of the deliberate errors of the bodies in a URDF."""
 
     point_masses: int = option(4, "point masses per body", 1, 1000)
     mass_uncertainty: float = option(0.4, "each body's mass changes by at most this share of it", 0.0, 0.99)

@@ -20,16 +20,16 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
         listed: bool = False) -> T:
     """Build an option class from nested mappings; absent keys keep their default.
 
-    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and
-    expectation.
+    Raises ConfigurationError: a key is unknown, or a value does not fit. The message has place, key, value and
+    expected value.
 
     Parameters
     ----------
     values : keys to values or nested mappings; a dotted key (``prepare.cutoff_hz``) stands for nested mappings.
     where : file or node, for messages.
-    prefix : of every key in messages, with its dot.
-    listed : whether the list of names must hold every name of a named element, as for ROS parameters. It may be empty
-        or missing if each name has a single value.
+    prefix : prefix of every key in messages, including the dot.
+    listed : whether a list of names must have the names of all named elements, as for ROS parameters. The list may be
+        empty or missing if each element is a single value.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]
@@ -64,14 +64,14 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
 
 def flow(value: object) -> str:
     """YAML on one line."""
-    import yaml  # help of the command line needs options, but no YAML
+    import yaml  # the help of the command line needs options, but no YAML
 
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
     return text.replace("\n...", "").strip()
 
 
 def flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys of nested mappings to values; names may contain dots (``joint1.coulomb``)."""
+    """Dotted keys and values of nested mappings; names may contain dots (``joint1.coulomb``)."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -80,7 +80,7 @@ def flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """First parts of dotted keys to nested mappings."""
+    """Nest dotted keys by their first part."""
     grouped: dict[str, Any] = {}
     for key, value in values.items():
         first, dot, rest = str(key).partition(".")
@@ -96,7 +96,7 @@ def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 
 def _elements(field: Any, value: object, names: Any, where: str, prefix: str, listed: bool) -> dict[str, Any]:
-    """Named elements of a field: name to value or option class; ``names`` is their list, if it is given."""
+    """Named elements of a field: values or options by name; ``names`` is the list of names, None if not given."""
     key, element = f"{prefix}{field.name}", field.metadata["element"]
     if not isinstance(value, Mapping | None):
         inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
@@ -104,7 +104,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
     if not attrs.has(element):
         values = dict(flat(value or {}))
         unlisted = names is None or (isinstance(names, list | tuple) and not any(names))
-        if not unlisted:  # otherwise the names with values are the list
+        if not unlisted:  # otherwise the names of the values count as the list
             _agree(field, values, names, where, prefix)
         return values
     elements: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
 
 
 def _agree(field: Any, elements: dict[str, Any], names: object, where: str, prefix: str) -> None:
-    """Raise unless the list of names holds exactly the names that are given; add names with only defaults."""
+    """Raise ConfigurationError unless the list has exactly the names of the elements; add elements of defaults only."""
     key, listing = f"{prefix}{field.name}", f"{prefix}{field.metadata['names']}"
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(f"{where}: {listing} is {names!r}, expected a list of text")
@@ -146,7 +146,7 @@ def _names(tree: type) -> list[str]:
 
 
 class KnownKeys:
-    """Dotted keys of options; keys of named elements match with any name."""
+    """Known dotted keys of options; keys of named elements match with any name."""
 
     def __init__(self, known: Iterable[Option]) -> None:
         self._keys = tuple({key: None for option in known for key in (option.key, option.lists) if key})
@@ -162,7 +162,7 @@ class KnownKeys:
         by_last = {known.rpartition(".")[2]: known for known in reversed(keys)}
         if self._below(key):
             return ""
-        if not section and key in by_last:  # without its section
+        if not section and key in by_last:  # the key lacks its section
             return by_last[key]
         for word, candidates, similarity in ((last, self._below(section), 0.6), (key, keys, _MIN_SIMILARITY),
                 (last, by_last, _MIN_SIMILARITY)):
@@ -186,13 +186,13 @@ class KnownKeys:
             raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
 
     def _below(self, section: str) -> dict[str, str]:
-        """Names directly below a section, or at the top if it is empty, to their keys."""
+        """Keys directly below a section (at the top if ``section`` is empty), by the last part of the key."""
         prefix = f"{section}." if section else ""
         below = (key for key in self._named_like(section) if key.startswith(prefix))
         return {name: prefix + name for name in (key.removeprefix(prefix).partition(".")[0] for key in below)}
 
     def _named_like(self, key: str) -> Iterator[str]:
-        """All keys, with ``<name>`` replaced by the name of the element in another key."""
+        """All known keys, with ``<name>`` replaced by the part of ``key`` at the same position."""
         parts = key.split(".")
         for known in self._keys:
             yield ".".join(parts[at] if part == "<name>" and at < len(parts) else part

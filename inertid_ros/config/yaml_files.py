@@ -20,10 +20,10 @@ from .structuring import KnownKeys, flat, structure
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 _TREES = (Configuration, ExcitationConfiguration)
 _SECTIONS = {section.name for tree in _TREES for section in attrs.fields(tree)}
-# A parameter file may set the same key for several nodes; the node that does this work takes precedence.
+# A parameter file may set a key for several nodes: the value of the identifier wins, then the excitation node's.
 _PRECEDENCE = ("excitation", "identifier")
 _OF_RCLPY = ("use_sim_time", "start_type_description_service")
-_ALIKE = 0.88  # of difflib: identifer is a misspelt identifier, replayer a node of another package
+_ALIKE = 0.88  # ratio of difflib: identifer is a misspelt identifier, but replayer is a node of another package
 
 
 @overload
@@ -36,8 +36,8 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     One file serves both trees, and a parameter file serves all nodes: options of other commands and nodes are checked,
     but have no effect here.
 
-    Raises ConfigurationError: no such file, not YAML, a key that is unknown at its place, or a value that does not
-    fit.
+    Raises ConfigurationError: the file does not exist or is not YAML, a key is unknown at its place, or a value does
+    not fit.
     """
     where, content = str(path), _read(path)
     of_nodes = _is_of_nodes(content)
@@ -81,7 +81,7 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
 
 
 def check_parameter(key: str, node: str, where: str) -> None:
-    """Refuse a parameter that a node (if ``node`` is empty: every node) does not have; suggest the closest key."""
+    """Refuse a parameter that ``node`` lacks, or that all nodes lack if ``node`` is empty; suggest the closest key."""
     if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
         return
     if owners := owners_of(key):
@@ -94,19 +94,19 @@ def check_parameter(key: str, node: str, where: str) -> None:
 
 
 def owners_of(key: str) -> list[str]:
-    """Nodes that have a parameter."""
+    """Nodes that have the parameter ``key``."""
     return [node for node in NODES if key in known_keys(node)]
 
 
 @cache
 def known_keys(node: str = "") -> KnownKeys:
-    """Return the parameters of a node, or of all nodes."""
+    """Keys of the parameters of a node, or of all nodes if ``node`` is empty."""
     nodes = [node] if node else NODES
     return KnownKeys(chain.from_iterable(declared(name) for name in nodes))
 
 
 def _read(path: str | Path) -> Mapping[Any, Any]:
-    """Keys to values of a YAML file."""
+    """Read a YAML file that holds a mapping; an empty file gives an empty mapping."""
     path = Path(path)
     try:
         content = read_yaml(read_text(path))
@@ -147,7 +147,7 @@ def _parameters(block: object, name: object, where: str) -> Mapping[Any, Any]:
 
 
 def _sections_of_nodes(content: Mapping[Any, Any], where: str) -> dict[str, object]:
-    """Sections of this package, merged from the blocks of all nodes."""
+    """Options in sections of a configuration, by dotted key, merged from the blocks of all nodes."""
 
     def order(name: str) -> tuple[int, bool]:
         last = name.rpartition("/")[2]

@@ -22,14 +22,14 @@ def one_thread() -> Generator[None]:
 
 
 def check_address_space(whose: str, least_mib: int) -> None:
-    """Raise InertidError if the address space is below ``least_mib`` MiB; the message names its user, ``whose``.
+    """Raise InertidError if the address space is below ``least_mib`` MiB; ``whose`` names the program in the message.
 
     Without enough memory some libraries block for ever and ignore signals: OpenBLAS waits for its buffers, and Fast DDS
     waits for threads that it could not start.
     """
     try:
         import resource
-    except ImportError:  # this system has no limits of the address space
+    except ImportError:  # this system does not limit the address space
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:

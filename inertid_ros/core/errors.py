@@ -43,7 +43,7 @@ def _printable(match: re.Match[str]) -> str:
 
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
-    """First names of a list, and the number of further names."""
+    """List the first ``most`` names, and count the others."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 

@@ -1,6 +1,6 @@
 """Formulas of signals in a configuration: ``sin(q)``, ``abs(v)*v``, ``q["elbow"]**2``.
 
-They are parsed once and evaluated by a table of allowed operations, never executed as code.
+A formula is parsed once and evaluated by a table of allowed operations, never executed as code.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FUNCTIONS = {
     "sin": ("sin", 1), "cos": ("cos", 1), "tan": ("tan", 1), "exp": ("exp", 1), "log": ("log", 1), "sqrt": ("sqrt", 1),
     "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
 }
-"""Function name in formulas to its NumPy name and its number of arguments."""
+"""Functions in formulas: name, mapped to its NumPy name and its number of arguments."""
 CONSTANTS = {"pi": math.pi}
 
 
 class Expression:
-    """Formula of named signals, elementwise over their samples.
+    """Formula of named signals, evaluated at each of their samples.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Expression:
 
     Attributes
     ----------
-    used : pairs of signal and joint in the formula; an empty joint is the joint of the formula.
+    used : pairs of signal and joint in the formula; an empty joint stands for the joint that the formula belongs to.
 
     Raises
     ------
     ValueError
-        The text is too long or holds anything else.
+        The text is too long, or is not such a formula.
     """
 
     def __init__(self, text: str, signals: tuple[str, ...]) -> None:
@@ -61,7 +61,7 @@ class Expression:
             raise ValueError(f"'{text}' {error}") from None
 
     def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
-        """Values ``(N,)`` from the joint's ``signals`` (name to ``(N,)``) and other joints' ``others[name][joint]``."""
+        """Values ``(N,)`` from ``signals[name]`` of the joint and ``others[name][joint]`` of others, ``(N,)`` each."""
         import numpy as np
 
         with np.errstate(all="ignore"):
@@ -110,7 +110,7 @@ class Expression:
 
 
 def _operation(node: ast.AST) -> tuple[Callable[..., Any] | str, list[ast.expr]]:
-    """Function of an operation, or its name in NumPy, and its operands; ValueError if it is not allowed."""
+    """Function of an operation (or the name of a NumPy function), and operands; ValueError if it is not allowed."""
     match node:
         case ast.BinOp(left=left, op=symbol, right=right) if type(symbol) in _OPERATORS:
             return _OPERATORS[type(symbol)], [left, right]

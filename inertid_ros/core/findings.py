@@ -17,8 +17,8 @@ class Cause:
     ----------
     meaning : one clause, without punctuation at its end.
     remedies : Mapping[str, str]
-        Case to an imperative; messages fill in the words in braces. The empty case is the default remedy.
-    command : next command, by its name in ``identification/assessment/gate.py``.
+        Case, mapped to an imperative; messages fill in the words in braces. The empty case has the default remedy.
+    command : name of the next command in ``identification/assessment/gate.py``.
     """
 
     meaning: str
@@ -36,23 +36,23 @@ def _cause(meaning: str, remedy: str = "", command: str = "look", **cases: str) 
 
 
 SYMPTOMS: Mapping[str, Mapping[str, Cause]] = _symptoms()
-"""Symptom to its causes, by name."""
+"""Causes of each symptom, by name."""
 
 CAUSES: Mapping[str, Cause] = {name: cause for causes in SYMPTOMS.values() for name, cause in causes.items()}
 
 
 def causes_of_symptom(cause: str) -> frozenset[str]:
-    """Names of all causes with the same symptom as this cause."""
+    """Names of all causes that share the symptom of ``cause``, itself included."""
     return next(frozenset(causes) for causes in SYMPTOMS.values() if cause in causes)
 
 
 def remedy_for(cause: str, case: str = "", **values: object) -> str:
-    """Remedy of a cause, with ``values`` in place of its words in braces.
+    """Remedy of a cause, with ``values`` in place of the words in braces.
 
     Raises
     ------
     KeyError
-        Unknown cause or case, or a word without a value.
+        The cause or the case is unknown, or a word in braces lacks a value.
     """
     return CAUSES[cause].remedies[case].format(**values)
 
@@ -75,7 +75,7 @@ class Finding:
     cause : likely cause, a key of :data:`CAUSES`; ValueError for other keys.
     severity : Severity
     evidence : observation, its place and its size, as a clause that begins with its subject.
-    remedy : imperative from :func:`remedy_for`; names the option that helps if there is one.
+    remedy : imperative from :func:`remedy_for`, with the option to change, if any.
     subjects : joints, links or contacts concerned; empty for all.
     recording : name of the recording; empty for a finding about a result.
     """

@@ -1,10 +1,10 @@
-"""Read untrusted files in bounded time and memory, with any content.
+"""Read untrusted files of any content in bounded time and memory.
 
-PyYAML's loaders recurse (in C until the process crashes), expand a few aliases to billions of values, construct dates
-and sets, keep the last of repeated keys, and pass on any error of their converters. :func:`read_yaml` therefore checks
-the events of its parser first. NumPy accepts any compression and passes on any error of a tokenizer, a zip or an LZMA
-library; :func:`read_arrays` checks sizes before it reads. Configurations are read without NumPy: only functions that
-read arrays import it.
+PyYAML's loaders recurse (the C loader until the process crashes), expand a few aliases to billions of values, construct
+dates and sets, silently keep the last of repeated keys, and raise errors of any type for unusable values. Therefore
+:func:`read_yaml` first checks the events of PyYAML's parser. NumPy accepts any compression and raises errors of any
+type for damaged files; :func:`read_arrays` checks sizes before it reads. Only functions that read arrays import NumPy,
+because configurations are read without it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .errors import FormatError
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_TEXT_BYTES = 64 * 2**20  # of an untrusted text; texts of this package are about a hundred times smaller
+MAX_TEXT_BYTES = 64 * 2**20  # largest untrusted text; texts of this package are about a hundred times smaller
 _SILENCE_S = 5.0  # longest wait for data from a pipe
-HEAD = 512  # bytes of a file that foreign_content needs
+HEAD = 512  # first bytes of a file that foreign_content needs
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
 _MIN_EXPANSION_BYTES = 8 * 2**20  # allowed expanded size of any compressed file
-_MAX_GROWTH = 100  # times the size of the file, in addition; recorded motion compresses by less than ten
-MAX_DEPTH = 50  # of nesting in YAML
+_MAX_GROWTH = 100  # further bytes allowed per byte of the file; recorded motion compresses by less than ten
+MAX_DEPTH = 50  # levels of nesting in YAML
 MAX_ALIASED = 100_000  # values that aliases may add to a document
 _MAX_NUMBER_LENGTH = 400  # characters; the longest decimal of a float is shorter
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast, but optional
@@ -46,9 +46,9 @@ _NPY_MAGIC = b"\x93NUMPY"
 
 
 def foreign_content(head: bytes) -> str:
-    """Problem and remedy of a file without its content, from its first :data:`HEAD` bytes; empty without a problem.
+    """Problem and remedy if the first :data:`HEAD` bytes of a file are not data; empty if they may be data.
 
-    Detects empty files, git-lfs pointers, and web pages (of a login or a file host) in place of data.
+    Detects empty files, git-lfs pointers, and web pages (of a login or a file host).
     """
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
@@ -61,9 +61,9 @@ def foreign_content(head: bytes) -> str:
 
 
 def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
-    """Open a regular file to read, or with ``pipe`` also a pipe.
+    """Open a regular file, or with ``pipe`` also a pipe, for reading.
 
-    Raises OSError: the file cannot be opened, or may never end or begin: a directory, a device, a socket, a pipe.
+    Raises OSError: the file cannot be opened, or is of another type, such as a device, whose data may never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -81,8 +81,8 @@ def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
 def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
     """Content of a file or pipe (for example the output of another command), at most ``most`` bytes.
 
-    Raises OSError: it cannot be read, is a device, or is a pipe that stays silent.
-    Raises FormatError: it is larger.
+    Raises OSError: the file cannot be read, is a device, or is a pipe that sends no data for 5 s.
+    Raises FormatError: the content is larger.
     """
     with open_file(path, pipe=True) as file:
         is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
@@ -93,7 +93,7 @@ def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, most: int = MAX_TEXT_BYTES) -> str:
-    """UTF-8 text, read like :func:`read_bytes`; FormatError also if it is not UTF-8."""
+    """UTF-8 text, read like :func:`read_bytes`; FormatError also if the content is not UTF-8."""
     try:
         return read_bytes(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -112,13 +112,13 @@ def _from_pipe(descriptor: int, most: int) -> bytes:
 
 
 class Budget:
-    """Limit of the expansion of a compressed file of ``size`` bytes, so that a small file cannot fill the memory."""
+    """Limit of the expanded size of a compressed file of ``size`` bytes: a small file must not fill the memory."""
 
     def __init__(self, size: int) -> None:
         self.left = _MIN_EXPANSION_BYTES + _MAX_GROWTH * size
 
     def take(self, size: int, where: str) -> None:
-        """Use ``size`` bytes; FormatError if fewer are left."""
+        """Use ``size`` bytes of the budget for the content ``where``; FormatError if fewer are left."""
         self.left -= size
         if self.left < 0:
             raise FormatError(f"expands to more than {_MAX_GROWTH} times its size at {where}, unlike any recording")
@@ -130,7 +130,7 @@ def read_json(text: str) -> Any:
     Raises
     ------
     FormatError
-        It is not JSON, repeats a key, holds NaN or an infinite number, or is nested too deep.
+        The text is not JSON, repeats a key, holds NaN or an infinite number, or is nested too deep.
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
@@ -165,13 +165,13 @@ def _finite(text: str) -> float:
 
 
 def read_yaml(text: str) -> Any:
-    """Content of one YAML document: mappings, lists, text, numbers, truth values, None; None if it is empty.
+    """Content of one YAML document: mappings, lists, text, numbers, truth values, None; an empty document is None.
 
     Raises
     ------
     FormatError
-        It is not YAML, is more than one document, repeats a key, has other tags, is nested deeper than
-        :data:`MAX_DEPTH`, or has aliases of more than :data:`MAX_ALIASED` values or of themselves.
+        The text is not YAML, holds a second document, repeats a key, has tags of other types, is nested deeper than
+        :data:`MAX_DEPTH`, or has aliases that refer to themselves or add more than :data:`MAX_ALIASED` values.
     """
     try:
         _check_events(text)
@@ -184,8 +184,8 @@ def read_yaml(text: str) -> Any:
 
 
 def _check_events(text: str) -> None:
-    """Refuse a second document, deep nesting, and aliases of too many values: loaders do not limit them."""
-    open_values: list[tuple[str | None, int]] = []  # anchor, and number of values before it
+    """Refuse a second document, deep nesting, and aliases that add too many values."""
+    open_values: list[tuple[str | None, int]] = []  # anchor of each open value, and number of values before this value
     sizes: dict[str, int] = {}
     documents = values = aliased = 0
     for event in yaml.parse(text, Loader=_YAML_LOADER):
@@ -214,10 +214,10 @@ def _check_events(text: str) -> None:
 
 
 class _YamlLoader(_YAML_LOADER):
-    """Loader of plain data that refuses repeated keys; numbers follow YAML 1.2, dates stay text."""
+    """Loader of plain data that refuses repeated keys; ``1e3`` is a number as in YAML 1.2, dates stay text."""
 
     def flatten_mapping(self, node: Any) -> None:
-        """Check the keys of a mapping and add its merged mappings; mappings that merge it call this too."""
+        """Check the keys of a mapping and insert the mappings that it merges (``<<``), both once per mapping."""
         if getattr(node, "is_flat", False):
             return
         node.is_flat, keys = True, set()
@@ -234,7 +234,7 @@ class _YamlLoader(_YAML_LOADER):
 
 
 def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
-    """Convert a number or truth value."""
+    """Convert a number or truth value; FormatError if it is unusable."""
     try:
         if len(node.value) > _MAX_NUMBER_LENGTH:
             raise ValueError
@@ -262,7 +262,7 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
     Parameters
     ----------
     source : path, or an open file, which is closed afterwards.
-    wanted : whether to read the array of a name; other arrays are not read.
+    wanted : called with the name of each array; true to read the array.
 
     Raises
     ------

@@ -40,17 +40,17 @@ class MassComInertia(NamedTuple):
 
     @property
     def numbers(self) -> Array:
-        """``(10,)`` of one body: mass, com, and inertia about it as xx, xy, xz, yy, yz, zz (as in URDF and ROS)."""
+        """``(10,)`` of one body: mass, com, and inertia about the com as xx, xy, xz, yy, yz, zz (like URDF and ROS)."""
         return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
 
 
 def second_moments(inertia: Array) -> Array:
-    """Second moments ``tr(I) 1 / 2 - I`` of an inertia, ``(..., 3, 3)`` each about the same point."""
+    """Second moments ``1/2 tr(I) 1 - I`` of an inertia ``(..., 3, 3)``, about the same point as the inertia."""
     return np.asarray(0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia)
 
 
 def inertia_of_moments(moments: Array) -> Array:
-    """Inverse of :func:`second_moments`: ``tr(S) 1 - S``."""
+    """Inertia ``tr(S) 1 - S`` of second moments; inverse of :func:`second_moments`."""
     return np.asarray(np.trace(moments, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - moments)
 
 
@@ -137,9 +137,9 @@ def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
 def nearest_consistent(pi: ArrayLike) -> Array:
     """Bodies ``(..., 10)`` with second moments about the com raised until they are consistent.
 
-    Mass and com stay. Eigenvalues of the second moment matrix below a hundredth of the largest are raised to it: the
-    result is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
-    bodies do not change unless they are flat, such as discs without thickness: a flat bound has no interior.
+    Mass and com stay. Eigenvalues of the second moment matrix below a bound are raised to it: the result is the nearest
+    matrix in the Frobenius norm. The bound is a hundredth of the largest eigenvalue, or of ``m (1 cm)^2`` if that is
+    larger. Consistent bodies change only if they are flat (discs): an ellipsoid around a flat body has no interior.
     """
     pi = np.asarray(pi, dtype=float)
     mass, com, inertia = mass_com_inertia(pi)
@@ -151,7 +151,7 @@ def nearest_consistent(pi: ArrayLike) -> Array:
 
 
 def relative_pseudo_inertia(lower: np.ndarray, pi: Array) -> Array:
-    """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors ``L`` of other pseudo-inertias."""
+    """``L^-1 J L^-T`` of bodies ``(..., 10)``, with Cholesky factors ``L`` (``lower``) of other pseudo-inertias."""
     inner = np.linalg.solve(lower, pseudo_inertia(pi))
     return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))
 
@@ -180,7 +180,7 @@ def _upper(inertia: Array) -> Array:
 
 def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
     """Centre (3,) [m], rotation (3, 3) of the axes, and semi-axes r (3,) [m] of the uniform ellipsoid with the mass,
-    centre of mass and second moments of a body ``(10,)``; they are ``m r^2 / 5`` about the centre.
+    centre of mass and second moments (``m r^2 / 5`` about the centre) of a body ``(10,)``.
     """
     matrix = pseudo_inertia(pi)
     centre = matrix[:3, 3] / matrix[3, 3]
@@ -198,7 +198,7 @@ class Ellipsoid:
     Attributes
     ----------
     centre : (3,), centre [m].
-    shape : (3, 3), positive definite [m^2]; semi-axes are the roots of its eigenvalues.
+    shape : (3, 3), positive definite [m^2]; the semi-axes are the square roots of its eigenvalues.
     """
 
     centre: Array
@@ -222,7 +222,7 @@ class Ellipsoid:
 
     @classmethod
     def from_quadric(cls, Q: Array) -> "Ellipsoid":
-        """Ellipsoid from a matrix ``(4, 4)`` of any scale with ``[x; 1]^T Q [x; 1] >= 0`` inside; see :attr:`quadric`.
+        """Ellipsoid from ``Q`` ``(4, 4)`` of any scale with ``[x; 1]^T Q [x; 1] >= 0`` inside; see :attr:`quadric`.
 
         Raises
         ------
@@ -243,12 +243,12 @@ class Ellipsoid:
 
     @classmethod
     def from_body(cls, pi: Array, scale: float = 1.0) -> "Ellipsoid":
-        """Homogeneous ellipsoid with the second moments of a body ``(10,)`` about its centre of mass, scaled."""
+        """Homogeneous ellipsoid with com and second moments of a body ``(10,)``; ``scale`` multiplies its semi-axes."""
         mass, com, inertia = mass_com_inertia(pi)
         return cls(com, 5 * scale**2 * second_moments(inertia) / mass)
 
     def uniform(self, rng: np.random.Generator, count: int, scale: float = 1.0) -> Array:
-        """Random points ``(count, 3)`` in the ellipsoid, enlarged by ``scale``."""
+        """Uniformly distributed points ``(count, 3)`` in the ellipsoid, with semi-axes multiplied by ``scale``."""
         direction = rng.normal(size=(count, 3))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         radius = rng.uniform(size=(count, 1)) ** (1 / 3)
@@ -256,15 +256,15 @@ class Ellipsoid:
 
     @property
     def quadric(self) -> Array:
-        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside; density realizable if ``tr(J Q) >= 0``
-        ([Wensing2018]_ eq. 23)."""
+        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside. A density inside the ellipsoid realizes a
+        consistent body if ``tr(J Q) >= 0`` ([Wensing2018]_ eq. 23)."""
         inverse = np.linalg.inv(self.shape)
         side = inverse @ self.centre
         return np.block([[-inverse, side[:, None]], [side[None], 1.0 - self.centre @ side]])
 
     @property
     def row(self) -> Array:
-        """``(10,)`` with ``row @ pi = tr(J(pi) Q)``."""
+        """``(10,)`` row with ``row @ pi = tr(J(pi) Q)``, Q of :attr:`quadric`."""
         return np.einsum("kij,ij->k", PSEUDO_INERTIA_BASIS, self.quadric)
 
     def com_block(self) -> Array:

@@ -1,4 +1,4 @@
-"""Log notices on recordings; they are silent while a recording is read or prepared again."""
+"""Log notices on recordings, except while a recording is read or prepared again."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ class NoticeLogger(logging.LoggerAdapter):
 
 @contextmanager
 def without_notices() -> Iterator[None]:
-    """Silence notices of this thread on recordings whose notices are logged already."""
+    """Silence notices in this thread, for recordings whose notices are logged already."""
     token = _silent.set(True)
     try:
         yield
@@ -31,7 +31,7 @@ def without_notices() -> Iterator[None]:
 
 
 def read_silently(items: Iterable[_Item]) -> Iterator[_Item]:
-    """Iterate over items and read them without notices; their use logs as usual."""
+    """Iterate over items; notices are silent while an item is read, but not while the caller uses it."""
     iterator = iter(items)
     while True:
         with without_notices():

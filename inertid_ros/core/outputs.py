@@ -1,11 +1,11 @@
-"""Atomic outputs: complete or absent. They replace only files that this package wrote.
+"""Write files and directories atomically: an output is complete or absent.
 
 Writing takes two steps. A check before the work finds obstacles: another file at the path, a name that is too long, a
 read-only disk. The write after the work checks again, and renames the output to its path once it is complete on disk.
 
-A written directory holds a manifest of its files, ``.inertid.json``, and is replaced only while it holds exactly these
-files, unchanged. A file is replaced only if it is a regular file. A link is neither followed nor replaced; directories
-above the output may be links.
+Only ``force`` replaces an existing file or a directory that is not empty. A written directory holds a manifest of its
+files, ``.inertid.json``, and is replaced only while it holds exactly these files, unchanged. A file is replaced only if
+it is a regular file. A link is neither followed nor replaced; directories above the output may be links.
 """
 
 import ctypes
@@ -72,9 +72,9 @@ def check_directory(
     Parameters
     ----------
     kind : kind of output, such as "result"; outputs of another kind are not replaced.
-    force : whether an output of this kind may be replaced; None as in :func:`check_file`.
+    force : whether an output of this kind may be replaced; None has the meaning of :func:`check_file`.
     inputs : inputs of the command; an input, its parent directories and its content are not replaced.
-    file : longest file name in the directory.
+    file : longest name of the files to write.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def write_directory(target: str | Path, kind: str, files: Mapping[str, bytes], f
 
 @contextmanager
 def scratch_beside(target: str | Path) -> Iterator[Path]:
-    """Directory to prepare an output in, removed afterwards. For errors see :func:`check_directory`."""
+    """Temporary directory next to an output, in which to prepare it. For errors see :func:`check_directory`."""
     target = _named(target)
     with _failures(target), _scratch(target) as scratch:
         yield scratch
@@ -131,7 +131,7 @@ def move_file(file: Path, target: str | Path, force: bool | None = None) -> None
 def move_directory(directory: Path, target: str | Path, kind: str, force: bool | None = None) -> None:
     """Add the manifest to a finished directory and put it in its place. For errors see :func:`check_directory`.
 
-    An existing directory is exchanged for the new directory in a single step, then removed.
+    An existing directory is exchanged for the new directory, in a single step if the system can, then removed.
     """
     target = _named(target)
     check_directory(target, kind, force)
@@ -174,7 +174,7 @@ def _failures(target: Path) -> Iterator[None]:
 
 
 def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputError:
-    """Error about an output; with ``force`` False it names the option ``--force``."""
+    """Error about an output; the message names the option ``--force`` if ``force`` is False."""
     option = ", or replace it with --force" if force is False else ""
     return OutputError(f"{target}: {reason}; choose another path{option}")
 
@@ -217,7 +217,7 @@ def _identities(path: str | Path) -> list[tuple[int, int]]:
 
 
 def _check_content(target: Path, kind: str, force: bool | None, inputs: Iterable[str | Path] = ()) -> None:
-    """Check that a directory is empty, or holds only an output of this kind."""
+    """Raise OutputError unless a directory is empty or, with ``force``, holds only an output of this kind."""
     with os.scandir(target) as content:
         names = sorted(entry.name for entry in islice(content, 100))
     if not names:
@@ -271,7 +271,7 @@ def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
 
 
 def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -> Iterator[str]:
-    """Paths in a directory that are not among these files, or were changed."""
+    """Paths in a directory that ``files`` does not list, or whose content was changed."""
     with os.scandir(directory) as scan:
         content = sorted(scan, key=lambda entry: entry.name)
     for entry in content:
@@ -294,7 +294,7 @@ def _sha256(path: str | Path) -> str:
 
 
 def _check_movable(target: Path, status: os.stat_result) -> None:
-    """Check for obstacles of a rename, and of the removal after it."""
+    """Raise OutputError if an existing output cannot be renamed, or cannot be removed after the rename."""
     if os.path.ismount(target):
         raise _refusal(target, "is a mount point, which is not replaced")
     parent, user = target.parent.stat(), os.geteuid()
@@ -309,13 +309,13 @@ def _check_movable(target: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def _scratch(target: Path) -> Iterator[Path]:
-    """New directory next to the target; it is removed afterwards, with empty parents that were made for it."""
+    """Temporary directory next to the target; parents that were created for it are also removed if they are empty."""
     absent = [parent for parent in target.parents if not os.path.lexists(parent)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=target.parent))
         try:
-            _status(target)  # its name may be too long for the new parent directory
+            _status(target)  # fails if the name is too long for the new parent directory
             yield scratch
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -339,7 +339,7 @@ def _renamed(first: Path, second: Path, flag: int) -> bool:
 
 
 def _exchange(first: Path, second: Path) -> None:
-    """Swap two directories in one step if the system can, else in three."""
+    """Swap two directories, in one step if the system can, else in three."""
     if _renamed(first, second, _EXCHANGE):
         return
     aside = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=second.parent))

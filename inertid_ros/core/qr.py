@@ -1,4 +1,4 @@
-"""R factors of QR factorisations, without ever forming Q, and marginal Hessians."""
+"""R factors of QR factorisations without forming Q, roots of matrices, and marginal Hessians."""
 
 from collections.abc import Iterable
 
@@ -24,11 +24,11 @@ def r_factor(matrix: Array) -> Array:
 
 
 def append_rows(R: Array, columns: Array) -> Array:
-    """``(c, c)`` R factor of ``R`` with more rows below it; two to three times as fast as LAPACK's plain QR.
+    """``(c, c)`` R factor of ``R`` with new rows below it; two to three times as fast as LAPACK's plain QR.
 
     Parameters
     ----------
-    R : (c, c), R factor, in Fortran's order; overwritten.
+    R : (c, c), R factor, in Fortran order; overwritten.
     columns : (c, k), transpose of the new rows; overwritten.
     """
     if not len(R):
@@ -38,21 +38,21 @@ def append_rows(R: Array, columns: Array) -> Array:
 
 
 def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: int) -> Array:
-    """``(size + 1, size + 1)`` R factor of the rows ``[A | b]`` of blocks that each use few of ``size`` columns.
+    """``(size + 1, size + 1)`` R factor of all rows ``[A | b]``, from blocks that each use few of ``size`` columns.
 
     The cost of a block depends only on the columns that it uses.
 
     Parameters
     ----------
     blocks : iterable of (columns, rows)
-        Ascending columns ``(c,)`` below ``size``, and ``[A | b]`` ``(k, c + 1)`` of ``A x[columns] = b``.
+        Ascending column indices ``(c,)``, and ``[A | b]`` ``(k, c + 1)`` of the equations ``A x[columns] = b``.
     """
     R, group = np.zeros((size + 1, size + 1), order="F"), np.arange(size)
     for columns, rows in sorted(blocks, key=lambda block: len(block[0])):
         used = rows[rows.any(axis=1)]
         if not len(used):
             continue
-        # Rows of R for these columns also involve all columns that earlier blocks coupled with them.
+        # Rows of R for the columns of this block also involve all columns that earlier blocks coupled with them.
         joined = np.append(np.flatnonzero(np.isin(group, group[columns])), size)
         group[joined[:-1]] = group[columns].min(initial=size)
         new = np.zeros((len(joined), len(used)))
@@ -82,9 +82,9 @@ def semidefinite_root(matrix: Array) -> Array:
 
 
 def inverse_root(rows: Array) -> Array:
-    """``(p, p)`` root of the inverse of the Gram matrix of rows ``(k, p)``: ``root @ root.T``, without squaring.
+    """``(p, p)`` root of the inverse of ``rows.T @ rows``: ``root @ root.T`` is the inverse; ``rows`` are ``(k, p)``.
 
-    Directions that the rows do not determine count as certain, as in a pseudo-inverse.
+    Does not form ``rows.T @ rows``. Directions that the rows do not determine count as certain, as in a pseudo-inverse.
     """
     R = r_factor(rows)
     diagonal = np.abs(np.diagonal(R))
@@ -96,7 +96,7 @@ def inverse_root(rows: Array) -> Array:
 
 
 def marginal_hessian(hessian: Array, size: int) -> Array:
-    """``(size, size)`` Hessian of the first parameters with the rest at their optimum: the Schur complement."""
+    """``(size, size)`` Hessian of the first parameters, with the others at their optimum: the Schur complement."""
     if len(hessian) == size:
         return hessian
     rest = slice(size, None)

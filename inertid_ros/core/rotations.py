@@ -13,7 +13,7 @@ _MAX_NORM_ERROR = 0.02  # a larger error is not due to rounding
 
 
 def cross(a: Array, b: Array, axis: int = -1) -> Array:
-    """Cross product over the last axis or the first (0); several times faster than ``numpy.cross`` on small arrays."""
+    """Cross product along the last axis or the first (0); several times faster than ``numpy.cross`` on small arrays."""
     (ax, ay, az), (bx, by, bz) = ((x[..., 0], x[..., 1], x[..., 2]) if axis else x for x in (a, b))
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=axis)
 
@@ -40,14 +40,14 @@ def rotation_matrices(quaternions: Array) -> Array:
 
 
 def rotate(quaternions: Array, vectors: Array) -> Array:
-    """Turn vectors ``(N, 3)`` from the moving frame to the fixed frame, by unit quaternions ``(N, 4)``."""
+    """Transform vectors ``(N, 3)`` from the moving frame to the fixed frame, by unit quaternions ``(N, 4)``."""
     axis, scalar = quaternions[:, :3], quaternions[:, 3:]
     twice = 2.0 * cross(axis, vectors)
     return np.asarray(vectors + scalar * twice + cross(axis, twice))
 
 
 def rotate_back(quaternions: Array, vectors: Array) -> Array:
-    """Turn vectors ``(N, 3)`` from the fixed frame to the moving frame, by unit quaternions ``(N, 4)``."""
+    """Transform vectors ``(N, 3)`` from the fixed frame to the moving frame, by unit quaternions ``(N, 4)``."""
     return rotate(quaternions * np.array([-1.0, -1.0, -1.0, 1.0]), vectors)
 
 
@@ -55,14 +55,14 @@ def body_rate(quaternions: Array, derivatives: Array) -> Array:
     """``(N, 3)`` vector part of ``2 q* d`` for unit quaternions ``q`` and derivatives ``d``, ``(N, 4)`` each.
 
     The first derivative of ``q`` gives the angular velocity in the moving frame, the second derivative the angular
-    acceleration: the rest of the second derivative is a multiple of ``q``.
+    acceleration. The rest of the second derivative is a multiple of ``q`` and adds nothing to the vector part.
     """
     axis, scalar = quaternions[:, :3], quaternions[:, 3:]
     return np.asarray(2.0 * (scalar * derivatives[:, :3] - derivatives[:, 3:] * axis - cross(axis, derivatives[:, :3])))
 
 
 def continuous_quaternions(quaternions: Array) -> Array:
-    """``(N, 4)`` without changes of sign between neighbours; q and -q are one rotation."""
+    """Quaternions ``(N, 4)`` with signs that do not jump between neighbours; q and -q are the same rotation."""
     flips = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0
     signs = np.where(np.cumsum(np.concatenate([[0], flips])) % 2, -1.0, 1.0)
     return quaternions * signs[:, None]
@@ -78,9 +78,9 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
     Returns
     -------
     unit : ndarray, shape (N, 4)
-        Without jumps of sign; an invalid quaternion is replaced by its nearest valid neighbour.
+        Without jumps of sign. The next valid quaternion (at the end: the last) replaces an invalid quaternion.
     invalid : ndarray of bool, shape (N,)
-        Whether the length of the measured quaternion is not 1.
+        Whether the length of the measured quaternion is not 1 within 2 %, or not finite.
 
     Raises
     ------

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from .arrays import Array
 from .findings import Finding
 
-# The square of a Hann window. Its leakage falls by 30 dB per octave, so that a motion without noise leaks hardly more
-# than rounding into the upper half of the band.
+# The square of a Hann window. Its leakage falls by 30 dB per octave, so that the spectrum of a motion without noise is
+# hardly above rounding errors in the upper half of the band.
 LITTLE_LEAKAGE = ("general_cosine", (3 / 8, 1 / 2, 1 / 8))
-_MAX_CACHED_FUNCTIONS = 4  # each takes the memory of a few channels
-_SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff; enough for a product of two filtered signals
+_MAX_CACHED_FUNCTIONS = 4  # the values of each take the memory of a few channels
+_SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # per period of the cutoff, for a product of two filtered signals
 
 
 @dataclass(frozen=True)
 class JointSample:
-    """One reported joint state ``(n,)`` in the order of a model, with its header stamp; NaN if not reported.
+    """One joint state ``(n,)`` in the order of a model, with its header stamp; values that were not reported are NaN.
 
-    ``held (k,)`` are positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
+    ``held`` ``(k,)`` are positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
     """
 
     stamp_ns: int
@@ -50,7 +50,7 @@ class UndecimatedVelocity:
 
     Attributes
     ----------
-    pieces : (N_i, n) each, velocity of every piece without gaps [rad/s or m/s].
+    pieces : (N_i, n) each, velocity of every gap-free piece of the recording [rad/s or m/s].
     low_pass : ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
     rows : int (N,), row of each sample in the concatenated pieces.
     """
@@ -71,9 +71,9 @@ class UndecimatedVelocity:
         return replace(self, rows=self.rows[rows])
 
     def filtered(self, function: Callable[[Array], Array], key: Hashable = None) -> Array:
-        """Low-passed values ``(N, k)``, at the samples, of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``.
+        """Low-passed values ``(N, k)`` at the samples, of a ``function`` of velocity: ``(N_i, n)`` to ``(N_i, k)``.
 
-        Values with a ``key`` are computed once for these samples and selections of them.
+        Values with a ``key`` are cached for these samples and selections of them.
         """
         rows, values = self._cache.get(key, (np.zeros(0, dtype=np.intp), np.zeros(0)))
         place = np.searchsorted(rows, self.rows)
@@ -99,20 +99,20 @@ class Samples:
     time : (N,), time [s].
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration [rad or m, per s, per s^2].
     tau : (N, c), measured side of the equations, one column per channel of
-        :class:`~inertid_ros.regressors.equations.Equations`. For forces: joint torque or force [N m or N]
-        plus the external wrenches by their contact Jacobians. On a free base, the sum of the external wrenches in the
-        base frame [N, N m] comes first. Values that were not measured are zero and masked.
+        :class:`~inertid_ros.regressors.equations.Equations`. For force equations: joint torque or force
+        [N m or N] plus external wrenches, mapped by their contact Jacobians. On a free base, the sum of the external
+        wrenches in the base frame [N, N m] comes first. Values that were not measured are zero and masked.
     mask : bool (N, c), whether an equation enters the fit.
-    usable : bool (N,), false at filter edges, gaps and transients. Torque errors are reported for these samples,
-        at any joint speed.
+    usable : bool (N,), false at filter edges, gaps and transients. Reported torque errors cover all usable samples, at
+        any joint speed.
     name : recording that the samples come from.
     undecimated : joint velocity for friction; None: friction is computed from ``v``.
-    sliding : bool (N, c), whether all drives that act on a channel slide, so that friction has a direction; None:
-        always.
+    sliding : bool (N, c), whether all drives that act on a channel slide, so that friction has a direction; None: they
+        always slide.
     cutoff_hz : cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
-    measured : bool (N, c), whether ``tau`` was measured; None: always.
+    measured : bool (N, c), whether ``tau`` was measured; None: all of it.
     noise : (nv,), standard deviation of the noise of ``v``; None if not estimated.
-    effort_noise : (n,), standard deviation of every effort's noise below the cutoff [N m or N]; None if not estimated.
+    effort_noise : (n,), standard deviation of the noise of efforts below the cutoff [N m or N]; None if not estimated.
     findings : findings of the checks of the recording.
     """
 
@@ -149,7 +149,7 @@ class Samples:
 
     @property
     def stride_of_products(self) -> int:
-        """Largest stride without aliasing in a product of two channels, whose band is twice the low-pass band."""
+        """Largest stride at which a product of two channels does not alias; its band is twice the low-pass band."""
         if self.cutoff_hz <= 0:
             return 1
         return max(1, int(1.0 / (_SAMPLES_PER_PERIOD_OF_PRODUCTS * self.cutoff_hz * self.period)))
@@ -175,5 +175,5 @@ class Samples:
         return [slice(start, end) for start, end in zip(edges[:-1], edges[1:], strict=True) if end > start]
 
     def blocks(self, count: int) -> list["Samples"]:
-        """Samples of :meth:`block_rows`."""
+        """Samples of each block of :meth:`block_rows`."""
         return [self.select(rows) for rows in self.block_rows(count)]

@@ -1,7 +1,7 @@
-"""Long work in another process: watchdogs and services stay alive, even if the work crashes or hangs.
+"""Run long work in another process, so that watchdogs and services stay alive even if the work crashes or hangs.
 
-A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
-function and its arguments, and is then polled. The process ends with its owner.
+A :class:`Worker` starts a fresh interpreter (a fork would inherit threads and middleware), and hands it a function and
+its arguments. The owner polls the worker. The process ends with its owner.
 """
 
 import contextlib
@@ -42,12 +42,12 @@ class WorkerProcess:
     Parameters
     ----------
     module : module to import in advance; may be empty.
-    memory_mb : limit of its address space [MiB]; 0: no limit.
-    nice : minimum of its nice value, so that nodes that monitor a robot have priority; 0 if the owner waits for it.
+    memory_mb : limit of the process's address space [MiB]; 0: no limit.
+    nice : minimum nice value of the process: 10 lets nodes that monitor a robot go first; 0 if the owner waits for it.
 
     Attributes
     ----------
-    connection : connection to the process, which ends once the connection is closed.
+    connection : connection to the process; closing it ends the process.
     """
 
     def __init__(self, module: str = "", memory_mb: int = MAX_MEMORY_MB, nice: int = 10) -> None:
@@ -84,8 +84,8 @@ class Standby:
 class Worker(Generic[Progress, Result]):
     """Call of a function in another process.
 
-    Linear algebra has one thread there: the matrices are small, threads on busy cores wait for one another, and
-    rounding must not depend on the number of cores.
+    The other process has one thread for linear algebra: the matrices are small, threads on busy cores wait for one
+    another, and rounding must not depend on the number of cores.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Worker(Generic[Progress, Result]):
     function : importable at module level; called with ``*arguments``, which are pickled, and ``progress=report``.
         ``report(value)`` may be called at any time with any value that can be pickled.
     timeout_s : the process is killed after this time [s].
-    process : default a new process.
+    process : process to use; None starts a new process.
     reports : number of latest reported values to keep.
 
     Attributes
@@ -150,7 +150,7 @@ class Worker(Generic[Progress, Result]):
         Raises
         ------
         InertidError
-            Raised by the function; WorkerError if the process crashed, took too long, or is not over.
+            Raised by the function; WorkerError if the process crashed, took too long, or still runs.
         """
         content, value = self._answer or self._failure("is not over yet")
         if content == "error":
@@ -191,7 +191,7 @@ class Worker(Generic[Progress, Result]):
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
-    """In the other process: read one job, run it, and answer."""
+    """Read one job, run it, and answer; this is the main function of the other process."""
     if memory_mb:
         bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)

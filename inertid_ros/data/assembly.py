@@ -36,7 +36,8 @@ class StampOrderError(RecordingError):
 class ChannelStream:
     """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values; ``k`` is 1 if ``late`` is not 0.
 
-    A message may overtake up to ``late`` earlier messages, but must follow ``taken_ns``, up to which values were taken.
+    A message that up to ``late`` messages have overtaken is put in order. Values up to stamp ``taken_ns`` were taken
+    already; new stamps must be later.
     """
 
     width: int
@@ -51,9 +52,9 @@ class ChannelStream:
         return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Add values ``(K, width)`` of increasing stamps ``(K,)``; ``where`` names the first wrong stamp in errors.
+        """Add values ``(K, width)`` with increasing stamps ``(K,)``; ``where`` names the first wrong stamp in errors.
 
-        Several values must follow all earlier values; a single value may be late.
+        Only a single value may be late; several values must follow all earlier values.
         """
         count, first, row = len(self.stamps_ns), int(stamps_ns[0]), first_step_back(stamps_ns)
         place = bisect_left(self.stamps_ns, first)
@@ -86,9 +87,9 @@ def first_step_back(stamps: NDArray[np.int64]) -> int:
 
 def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array,
         max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Interpolate values ``(M, k)`` at times ``(M,)`` linearly at stamps ``(N,)`` [ns], and flag the valid results.
+    """Interpolate values ``(M, k)`` from times ``(M,)`` to stamps ``(N,)`` [ns], linearly, and flag the valid results.
 
-    A result is valid if there is a value within ``max_gap_ns`` on both sides, or a value with exactly this stamp.
+    A result is valid if values lie within ``max_gap_ns`` on both sides of its stamp, or a value has exactly its stamp.
     """
     out, valid = np.zeros((len(stamps), values.shape[1])), np.zeros(len(stamps), dtype=bool)
     if len(times) == 0 or len(stamps) == 0:
@@ -106,12 +107,12 @@ def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Arr
 
 
 class RecordingAssembler:
-    """Collect joint states, wrenches and base motion, and give synchronised blocks or a whole recording.
+    """Collect joint states, wrenches and base motion, and return synchronised blocks or a whole recording.
 
-    Joints keep the order of the first message; messages with another order are reordered. If the joints come in several
-    messages (for example of two arms), messages with the first joint define the samples. All other messages, also
-    wrenches and the motion of a free base, are interpolated linearly to these stamps. A joint state that lacks a sample
-    of another channel within ``max_gap_s`` before or after it is left out, and becomes a gap.
+    ``joints``, or else the first message, defines the order of the joints; messages with another order are reordered.
+    Each message with the first joint becomes a sample. All other messages (wrenches, motion of a free base, joints in
+    separate messages, such as of a second arm) are interpolated linearly to the stamps of the samples. A sample is
+    left out, and becomes a gap, if another channel has no measurement within ``max_gap_s`` before or after it.
 
     Parameters
     ----------
@@ -119,15 +120,16 @@ class RecordingAssembler:
     joints : joints to take; messages without these joints (a gripper on this topic) are skipped. Empty: joints of the
         first message.
     channels : further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
-    max_gap_s : largest distance in time to a sample of another channel [s].
-    expected : joints of the robot, as a hint: messages without them are skipped, other messages are taken whole.
-    late : number of messages of a channel that may overtake an earlier message, which is put in order. This number of
-        newest samples is held back until the end.
+    max_gap_s : largest time between a sample and a measurement of another channel [s].
+    expected : joints of the robot, as a hint: messages without any of these joints are skipped, all others are taken
+        with all their joints.
+    late : number of messages of a channel that may overtake another message, which is then put in order. The newest
+        ``late`` samples are held back until the end.
 
     Attributes
     ----------
     joint_names : joints in the order of the samples; empty before the first message.
-    messages : number of joint states so far; errors name this number.
+    messages : number of joint states so far; errors identify a joint state by this number.
     samples : samples so far; messages that only add joints to samples do not count.
     dropped, missing : samples left out because of a missing channel: in all, and by channel.
     """
@@ -143,7 +145,7 @@ class RecordingAssembler:
         self._max_gap_ns = round(max_gap_s * 1e9)
         self._chosen = bool(joints)
         self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the joints of a message
-        self._seen: set[str] = set()  # joints of all messages so far
+        self._seen: set[str] = set()  # joints in all messages so far
         self.messages = 0
         self._has_velocity: bool | None = None
         self._states: ChannelStream | None = None  # position, velocity, effort in messages with the first joint
@@ -152,7 +154,7 @@ class RecordingAssembler:
 
     def add_joint_states(self, names: Sequence[str], stamps_ns: ArrayLike, position: ArrayLike,
             velocity: ArrayLike = (), effort: ArrayLike = ()) -> bool:
-        """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
+        """Take one ``sensor_msgs/JointState``, or several with equal joints in the order of their stamps.
 
         Returns False if the messages lack all wanted joints.
 
@@ -213,10 +215,10 @@ class RecordingAssembler:
         stream.extend(f"{self.name}: {channel}", np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64)), rows)
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:
-        """Return each sample once, when its other channels have arrived; None before the first joint state.
+        """Return the samples whose other channels have arrived, each sample once; None before the first joint state.
 
-        ``final`` returns all remaining samples. Samples wait for other channels at most a second of stamps, or without
-        limit if ``patient`` (messages of a file come topic by topic).
+        ``final`` returns all remaining samples. Otherwise a sample waits for its other channels until stamps are about
+        one second later, or without limit if ``patient``, because messages of a file come topic by topic.
         """
         if self._states is None:
             return None
@@ -249,7 +251,7 @@ class RecordingAssembler:
         return Block(self.joint_names, stamps[keep], channels)
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
-        """Return all samples that were not taken yet as one recording, with ``notices`` on its origin.
+        """Return all samples that were not taken yet as one recording; ``notices`` describe its origin.
 
         Raises RecordingError: samples are missing or not usable; see :class:`Recording`.
         """
@@ -315,7 +317,7 @@ class RecordingAssembler:
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
     def _add_part(self, where: str, stamps: NDArray[np.int64], rows: Array, columns: NDArray[np.intp]) -> None:
-        """Take messages ``(N, 3 n)`` that hold the joints in ``columns``, but not the first joint."""
+        """Take rows ``(N, 3 n)`` of messages with the joints in ``columns``, which do not include the first joint."""
         channel = f"joints {', '.join(self.joint_names[column] for column in columns)}"
         if channel not in self._parts:
             self._parts[channel] = columns
@@ -325,7 +327,7 @@ class RecordingAssembler:
         self._streams[channel].extend(where, stamps, chosen.reshape(len(stamps), -1))
 
     def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
-        """Number of leading samples that later messages cannot change."""
+        """Number of leading samples whose other channels have arrived or were awaited long enough."""
         if not self._streams or len(stamps) == 0:
             return len(stamps)
         oldest = _EARLIEST_NS if patient else int(stamps[-1]) - self._max_gap_ns - _MAX_LATENCY_NS

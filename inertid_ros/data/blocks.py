@@ -37,11 +37,13 @@ class Block:
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
     """Join consecutive blocks to one recording; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
-    Joints without an effort interface (NaN throughout) get a notice, except in recordings with other channels: their
-    equations can do without effort. If the velocity of a joint is NaN throughout, velocity counts as not measured, with
-    a notice. Empty blocks are skipped. ``notices`` describe the origin of the recording, one line each.
+    Joints without an effort interface (effort is NaN throughout) get a notice, unless the recording has wrenches or
+    base motion, whose equations do not need effort. If the velocity of one joint is NaN throughout, the velocities of
+    all joints are dropped, with a notice. Empty blocks are skipped. ``notices`` describe the origin of the recording,
+    one line each.
 
-    Raises RecordingError: blocks differ in joints or channels, are empty, or are not usable; see :class:`Recording`.
+    Raises RecordingError: blocks differ in joints or channels, all blocks are empty, or the joined samples are not
+    usable; see :class:`Recording`.
     """
     blocks = [block for block in blocks if len(block)]
     if not blocks:
@@ -72,8 +74,8 @@ class Batch:
     """Samples of a recording in one message."""
 
     recording: str  # name of the recording
-    sequence: int  # index of the batch within the recording, from 0
-    last: bool  # completes the recording
+    sequence: int  # index of the batch in the recording, from 0
+    last: bool  # whether this batch completes the recording
     block: Block
     gaps: NDArray[np.bool_]  # (N,) flags of samples that follow lost samples
 
@@ -94,7 +96,7 @@ class ReceivedRecordings:
         self._incoming: dict[str, _Incoming] = {}
 
     def add(self, name: str, sequence: int, last: bool, block: Block) -> None:
-        """Take one batch; sequence 0 starts a recording again."""
+        """Add one batch; sequence 0 discards all earlier batches of this recording."""
         if sequence == 0:
             self._incoming.pop(name, None)
         incoming = self._incoming.setdefault(name, _Incoming())
@@ -126,7 +128,7 @@ class ReceivedRecordings:
     def recording(self, name: str) -> Recording:
         """Return a complete recording.
 
-        Raises RecordingError: it was not received, is not complete, lacks batches, or is not usable.
+        Raises RecordingError: the recording was not received, is not complete, lacks batches, or is not usable.
         """
         incoming = self._incoming.get(name)
         if incoming is None:

@@ -1,4 +1,4 @@
-"""A recording that is too long for memory: some parts are kept, the other parts are read one at a time."""
+"""A recording that is too long for memory: some parts stay in memory, the other parts are read one at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from .recording import LOST_SAMPLE_PERIODS, Recording, split_wrenches
 
 KEPT_PARTS = 5
 KEPT_CONTEXT_SAMPLES = 5_000
-"""Samples of each neighbour in a part that is kept: at 1 kHz the memory of a low-pass of 2.1 Hz."""
+"""Samples of each neighbouring part that a kept part includes: at 1 kHz, the memory of a low-pass at 2.1 Hz."""
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -24,13 +24,13 @@ class LongRecording:
     Attributes
     ----------
     name : name in messages (a file).
-    kept : parts at even distances over the recording, by their index among all parts, with at most
-        :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
+    kept : parts in memory by their index among all parts, at even distances over the recording; each includes at most
+        :data:`KEPT_CONTEXT_SAMPLES` samples of each neighbouring part.
     read : function that reads all parts in the order of time, without context.
     count : number of parts.
     samples : number of samples in all parts.
     duration : span of all stamps [s].
-    period : mean step of the stamps without losses [s].
+    period : mean step of the stamps, except steps over lost samples [s].
     """
 
     name: str
@@ -71,7 +71,7 @@ class LongRecording:
 
     @property
     def notice(self) -> str:
-        """Notice about figures that depend on every sample."""
+        """Notice that figures which depend on every sample cover only the kept parts."""
         return f"read in {self.count} parts; figures that depend on every sample cover {len(self.kept)} of them"
 
     @property
@@ -80,7 +80,7 @@ class LongRecording:
         return tuple(self.kept.values())
 
     def others(self, context_s: float = 0.0) -> Iterator[Recording]:
-        """Read the parts that are not kept, one at a time, with ``context_s`` [s] of their neighbours."""
+        """Read the parts that are not kept, one at a time, each with ``context_s`` [s] of both neighbouring parts."""
         parts = in_context(self.read(), int(np.ceil(context_s / self.period)))
         return (part for index, part in enumerate(parts) if index not in self.kept)
 
@@ -91,12 +91,12 @@ def all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
 
 
 def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
-    """Recordings, with long recordings replaced by their parts in memory."""
+    """Recordings, in which each long recording is replaced by its parts in memory."""
     return [part for entry in recordings for part in (entry.parts if isinstance(entry, LongRecording) else [entry])]
 
 
 def in_context(parts: Iterable[Recording], samples: int) -> Iterator[Recording]:
-    """Add up to ``samples`` samples of both neighbours to each of the consecutive parts of a recording.
+    """Yield consecutive parts of a recording, each extended by up to ``samples`` samples of both neighbouring parts.
 
     A neighbour with other joints or channels is not used.
     """
@@ -136,13 +136,13 @@ def ahead(function: Callable[[Item], Outcome], items: Iterable[Item], count: int
     """Yield results in the order of the items, while threads work on the next ``count`` items.
 
     Threads run in parallel while a library works on whole arrays (NumPy, SciPy, decompression). The caller's thread
-    fetches the items one at a time; every item in work stays in memory.
+    fetches the items one at a time; the items that threads work on stay in memory.
     """
     waiting: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(count) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
-            del item  # otherwise the newest item stays here while the caller uses others
+            del item  # otherwise this frame keeps the newest item in memory
             if len(waiting) > count:
                 yield waiting.popleft().result()
         while waiting:

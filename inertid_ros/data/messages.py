@@ -1,7 +1,7 @@
 """Messages of a recording: topics and types, decoding to arrays, and encoding.
 
 CDR aligns a number to its size, counted from the end of the encapsulation header of four bytes (XTypes 1.3, 7.4.1).
-Messages with equal strings and lengths have one layout, so that many are decoded at once.
+Messages with equal strings and sequence lengths have equal layouts, so that many are decoded at once.
 """
 
 import struct
@@ -27,12 +27,12 @@ JOINT_CHANNELS = ("position", "velocity", "effort")
 Bytes = NDArray[np.uint8]
 _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
 _LITTLE_ENDIAN, _BIG_ENDIAN = b"\x00\x01", b"\x00\x00"  # plain CDR
-_MAX_PADDING_BYTES = 3  # bytes behind the last field
+_MAX_PADDING_BYTES = 3  # bytes after the last field
 _SECOND_NS = 1_000_000_000
 _IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force points upwards at rest
-_NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by the definition of the message
-# Names and counts of the float64 numbers behind the header; numbers without a name are not used. Poses describe the
-# child frame, and twists are in its own axes: the header of a TwistStamped must name the base frame.
+_NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # covariance -1 in sensor_msgs/Imu: no orientation
+# Names and counts of the float64 numbers after the header; numbers without a name are not used. Poses are of the child
+# frame, and twists are in the axes of the child frame, so the header of a TwistStamped must name the base frame.
 _FIXED_FIELDS = {WRENCH_STAMPED: [("wrench", 6)], POSE_STAMPED: [("base_pose", 7)], TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
     IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)]}
@@ -41,20 +41,20 @@ CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: 
 
 
 def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
-    """Topic to type of the messages of a recording."""
+    """Message type by topic, for all topics of a recording."""
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
     return {**joint_states, **wrenches, **base_topics(topics)}
 
 
 def base_topics(topics: SampleTopics) -> dict[str, str]:
-    """Topic to type of the messages with the motion of a free base."""
+    """Message type by topic, for the motion of a free base."""
     types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
     return {topic: message_type for topic, message_type in types.items() if topic}
 
 
 def tare_topic(topic: str) -> str:
-    """Topic in a bag for the wrench that was subtracted from a wrench topic during recording."""
+    """Topic in a bag for the tare of a wrench topic; the bag holds wrenches before the tare is subtracted."""
     return f"{topic}/tare"
 
 
@@ -94,12 +94,12 @@ class RawMessages:
         return bytes(self.content[start : start + self.lengths[index]])
 
     def rows(self, chosen: NDArray[np.intp], length: int) -> Bytes:
-        """Messages ``(K, length)`` of one length at indices ``(K,)``."""
+        """Bytes ``(K, length)`` of the messages at indices ``(K,)``, which all have this length."""
         return pieces(self.content, self.offsets[chosen], length)
 
 
 def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
-    """Pieces ``(N, length)`` of memory that begin at ``offsets (N,)``."""
+    """Pieces ``(N, length)`` of memory, one from each of the ``offsets (N,)`` on."""
     return np.asarray(sliding_window_view(content, length)[offsets])
 
 
@@ -108,12 +108,12 @@ def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
 
 @dataclass(frozen=True)
 class CdrLayout:
-    """Layout of messages with equal strings and lengths of sequences.
+    """Layout of messages with equal strings and sequence lengths.
 
     Attributes
     ----------
     length : length of the message [bytes].
-    source : joints of a joint state; frame of another message.
+    source : joint names of a joint state; for other types, the frame of the header.
     fixed : offset and bytes of the content that all messages of this layout share.
     fields : field to offset [bytes] and count of its float64 numbers.
     order : ``<`` if little-endian, ``>`` if big-endian.
@@ -126,7 +126,7 @@ class CdrLayout:
     order: str
 
     def matches(self, messages: Bytes) -> NDArray[np.bool_]:
-        """Flag the messages ``(N, length)`` of this layout, ``(N,)``."""
+        """Flag ``(N,)`` the messages ``(N, length)`` that have this layout."""
         flags = np.ones(len(messages), dtype=bool)
         for offset, content in self.fixed:
             equal = messages[:, offset : offset + len(content)] == content
@@ -155,7 +155,7 @@ class CdrLayout:
 
 
 def layout_of(message: bytes, message_type: str) -> CdrLayout:
-    """Layout of a message ``pkg/msg/Name``; ValueError if it is not plain CDR of that type, or is cut short."""
+    """Layout of a message of type ``pkg/msg/Name``; ValueError if it is cut short, or not plain CDR of this type."""
     if message[:2] not in (_LITTLE_ENDIAN, _BIG_ENDIAN):
         raise ValueError("is not plain CDR")
     cursor = _Cursor(message)
@@ -180,7 +180,7 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
 
 
 class _Cursor:
-    """Position in a message behind its stamp, with the fixed content and the numbers passed so far."""
+    """Reading position in a message after its stamp; collects the fixed content and the fields up to the position."""
 
     def __init__(self, message: bytes) -> None:
         self.at = _STAMP_END
@@ -190,7 +190,7 @@ class _Cursor:
         self._message = message
 
     def count(self) -> int:
-        """Length of a sequence or string."""
+        """Read the length of a sequence or string."""
         start = self.at
         self._align(4)
         (value,) = struct.unpack_from(f"{self.order}I", self._message, self.at)
@@ -215,7 +215,7 @@ class _Cursor:
         self.at += -(self.at - _CDR_HEADER_BYTES) % size
 
     def _fix(self, start: int) -> None:
-        """Mark the bytes from ``start`` to here as fixed, joined with the piece before them."""
+        """Mark the bytes from ``start`` to the position as fixed, and join them with an adjacent fixed piece."""
         if self.fixed[-1][1] == start:
             start = self.fixed.pop()[0]
         self.fixed.append((start, self.at))

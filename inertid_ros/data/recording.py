@@ -1,4 +1,4 @@
-"""Recording: the raw channels of one experiment, exactly as they were measured, and the order of its stamps."""
+"""Recording: the raw channels of one experiment, exactly as they were measured, and the order of samples by stamp."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -17,10 +17,10 @@ WRENCH_PREFIX = "wrench/"  # prefix of the names of wrench channels
 OPTIONAL_CHANNELS = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
 _BASE_WIDTHS = {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
 LOST_SAMPLE_PERIODS = 2.0
-"""A longer step means lost samples; jitter of up to half a period to either side stays below."""
+"""A longer step between stamps means lost samples; jitter of up to half a period on either side makes no such step."""
 MAX_OTHER_CLOCK_SHARE = 0.02  # share of the stamps; with more, the user must decide which clock is right
 LATE_MESSAGES = 3  # periods by which messages of several threads overtake one another
-_OTHER_CLOCK_STEP_RATIO = 1000.0  # step over the span of all other steps; pauses in a recording are shorter
+_OTHER_CLOCK_STEP_RATIO = 1000.0  # step over the sum of all other steps; pauses in a recording are shorter
 _COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
 
 
@@ -28,9 +28,9 @@ _COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
 class StampRepairs:
     """Repairs of the stamps of a recording or of one channel, counted in samples.
 
-    ``arrival_jitter`` and ``scatter`` are standard deviations over the period. The first is of the steps between times
-    of arrival (NaN for header stamps), the second of the jitter that was removed (0 if stamps were not evened). The
-    motion reveals ``lost`` samples and ``joins``.
+    ``arrival_jitter`` is the standard deviation of the steps between times of arrival (NaN for header stamps), and
+    ``scatter`` is the standard deviation of the removed jitter (0 if stamps were not made even), both relative to the
+    period. The motion reveals ``lost`` samples and ``joins``.
     """
 
     late: int = 0  # put in order: stamps that went back by less than a few periods
@@ -42,7 +42,7 @@ class StampRepairs:
     scatter: float = 0.0
     lost: int = 0  # samples missing between even stamps, found by the motion
     strange: int = 0  # left out: states of another publisher, which repeats one position
-    joins: tuple[float, ...] = ()  # first stamps after other logs were joined, moved apart [s]
+    joins: tuple[float, ...] = ()  # first stamp of every log appended to another log, after inserted gaps [s]
 
     def __add__(self, other: "StampRepairs") -> "StampRepairs":
         sums = {key: getattr(self, key) + getattr(other, key) for key in _COUNTS}
@@ -60,7 +60,7 @@ class StampRepairs:
 
 
 def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
-    """Sort samples by their stamps ``(N,)``, without repeated stamps and stamps of another clock.
+    """Sort samples by their stamps ``(N,)``, and leave out repeated stamps and stamps of another clock.
 
     Returns indices ``(K,)`` of the remaining samples by increasing stamp, and the repairs.
     """
@@ -68,7 +68,7 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     regular, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
     if not len(rest) or len(regular) < 2:
         return regular, StampRepairs(elsewhere=len(rest), total=len(stamps))
-    # Messages overtook one another if stamps are a few periods off their neighbours; the rest is of another clock.
+    # Stamps a few periods off their neighbours are of messages that were overtaken; all others are of another clock.
     slack = (LATE_MESSAGES * np.median(np.diff(stamps[regular]))).astype(stamps.dtype)
     place = np.searchsorted(regular, rest)
     before, after = stamps[regular[np.maximum(place - 1, 0)]], stamps[regular[np.minimum(place, len(regular) - 1)]]
@@ -83,8 +83,9 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
 def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
     """Flag the stamps ``(N,)`` that belong to the clock of the majority.
 
-    They are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does not remove other
-    stamps. An end that lies far off (a zero before the first stamp, another epoch after the last) is left out.
+    The flagged stamps are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does
+    not remove other stamps. Stamps at an end that lie far off (a zero before the first stamp, another epoch after the
+    last) are not flagged.
     """
     flags = np.ones(len(stamps), dtype=bool) if (np.diff(stamps) > 0).all() else _longest_increasing(stamps)
     rows = np.flatnonzero(flags)
@@ -120,7 +121,7 @@ def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDAr
 
 @dataclass(frozen=True)
 class Recording:
-    """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``).
+    """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``) if they were not recorded.
 
     Lost values may be NaN or infinite; preparation replaces them.
 
@@ -141,8 +142,8 @@ class Recording:
     imu : (N, 6), specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the
         base; at rest the force points up.
     name : name in messages (a file or topic name).
-    notices : circumstances that matter for its use, such as a bag that was not closed; one line each.
-    continued : whether a longer recording has a part before this part, and a part after it.
+    notices : circumstances that matter to users of the recording, such as a bag that was not closed; one line each.
+    continued : whether a longer recording has a part before this part, and whether it has a part after this part.
     context : number of samples from the neighbouring parts at the start and at the end, for the memory of filters.
     """
 
@@ -202,7 +203,7 @@ class Recording:
         return float(self.time[-1] - self.time[0])
 
     def select(self, rows: NDArray[np.bool_]) -> "Recording":
-        """Samples flagged in ``rows (N,)``."""
+        """Recording of the samples flagged in ``rows (N,)``."""
         ahead, behind = self.context
         context = int(rows[:ahead].sum()), int(rows[len(rows) - behind :].sum())
         return replace(self, **split_wrenches({key: x[rows] for key, x in self.channels.items()}), context=context)
@@ -236,7 +237,7 @@ class Recording:
 
 
 def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
-    """Fields of a :class:`Recording` from channels by their keys in an npz file."""
+    """Fields of a :class:`Recording` from channels, given by their keys in an npz file."""
     frames = {key: key.removeprefix(WRENCH_PREFIX) for key in channels if key.startswith(WRENCH_PREFIX)}
     wrenches = {frame: channels[key] for key, frame in frames.items()}
     return {**{key: values for key, values in channels.items() if key not in frames}, "wrenches": wrenches}
@@ -245,7 +246,7 @@ def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
     """Rename the joints to their names in the URDF, with a notice if names change.
 
-    Raises RecordingError: two joints get one name.
+    Raises RecordingError: two joints would get equal names.
     """
     notice = joints.translations(recording.joint_names)
     if not notice:

@@ -59,7 +59,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     """Limits of the model's joints after margins and fractions.
 
     ExcitationError if an option names an unknown joint or a limit is missing; ModelError if ranges look like degrees or
-    millimetres and the options do not state them.
+    millimetres and the options do not give these ranges.
     """
     options = options or LimitOptions()
     names, urdf, unlimited = model.joint_names, model.limits, np.isinf(model.limits.velocity)
@@ -114,7 +114,10 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
 
 
 def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
-    """Joints whose URDF ranges are not in SI units; options must state their ranges, and should state velocities."""
+    """Joints whose URDF ranges seem not to be in SI units.
+
+    ModelError if ``limits.position`` does not give the ranges of these joints; other doubtful limits are logged.
+    """
     joints = set[str]()
     for doubt in model.doubtful_limits:
         stated = set(doubt.joints) <= set(getattr(options, doubt.key))
@@ -128,7 +131,7 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
-    """Reject joints without a range of motion after the URDF's limits and the margin; propose to hold them all."""
+    """Reject joints for which the URDF's limits minus the margin leave no range; the message proposes to lock them."""
     urdf, names = model.limits, model.joint_names
     widths, margin = urdf.upper - urdf.lower, options.position_margin
     near = f"its range is within twice limits.position_margin ({margin:g})"

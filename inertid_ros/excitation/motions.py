@@ -17,7 +17,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
 _SPLINE_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots equal the motion
-_END_POINTS = 3  # control points at either end that hold position, velocity and acceleration
+_END_POINTS = 3  # control points at each end that fix position, velocity and acceleration there
 
 Motion = tuple[Array, Array, Array]
 """Position, velocity and acceleration."""
@@ -55,7 +55,7 @@ class FourierBasis:
 
     @cached_property
     def _combination(self) -> Array:
-        """``(2 harmonics + 1, size)``."""
+        """Coefficients ``(2 harmonics + 1, size)`` of the basis functions."""
         ends = [raw[row] for raw in self._raw(np.array([0.0, self.duration])) for row in (0, 1)]
         scale = np.array([np.abs(row).max() or 1.0 for row in ends])
         _, singular, right = np.linalg.svd(np.array(ends) / scale[:, None])
@@ -75,11 +75,11 @@ class FourierBasis:
 
 @dataclass(frozen=True)
 class CycloidalBasis:
-    """Cycloidal motion of a joint between waypoints, one interval each ([Naveen2019]_ eqs. 28-29).
+    """Cycloidal motion from waypoint to waypoint, one interval each ([Naveen2019]_ eqs. 28-29).
 
     ``q(t) = q_i + (q_f - q_i) (s - sin(2 pi s) / (2 pi))`` with ``s`` from 0 to 1 over the interval: velocity and
     acceleration are zero at every waypoint. Parameters are the waypoints after the first, relative to the start;
-    with ``closed`` the last waypoint is the start itself. Intervals have equal length; ``duration`` is in seconds.
+    if ``closed``, the last waypoint is the start itself. Intervals have equal length; ``duration`` is in seconds.
     """
 
     duration: float
@@ -114,9 +114,9 @@ class CycloidalBasis:
 class SplineBasis:
     """Quintic B-splines with uniform knots, without the splines that would move the ends.
 
-    Position, velocity and acceleration at a clamped end depend on its last three control points. These points are fixed
-    at the start pose at both ends, so the motion is closed and at rest there. Parameters are the ``intervals - 1``
-    control points between, relative to the start.
+    Position, velocity and acceleration at a clamped end depend on the three control points next to it. At both ends
+    these points are fixed at the start pose, so the motion is closed and starts and ends at rest. Parameters are the
+    other ``intervals - 1`` control points, relative to the start.
     """
 
     duration: float

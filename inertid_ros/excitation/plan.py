@@ -25,11 +25,12 @@ class Plan:
     ----------
     time : (N,), times of the knots from zero, strictly increasing [s].
     position, velocity, acceleration : (N, n), at the knots [rad or m, per s, per s^2].
-    limits : limits that the plan keeps.
+    limits : limits for which the motion was planned.
     motion_type : ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp``, ``approach`` or
         ``joint_trajectory``.
-    model_hash : ``RobotModel.hash`` of the robot's kinematics; empty for ramps.
-    condition_number : condition number of the column-scaled base regressor along the motion; NaN if not computed.
+    model_hash : ``RobotModel.hash`` of the kinematics for which the motion was planned; empty if unknown.
+    condition_number : condition number of the base regressor along the motion, with columns of unit norm (unscaled for
+        a floating base); NaN if not computed.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def slower(plan: Plan, scale: float) -> Plan:
 
 
 def joined(before: Plan, after: Plan) -> Plan:
-    """Join two plans in sequence, with metadata and limits of the second plan and the wider position limits."""
+    """Join two plans; metadata and limits come from ``after``, with position limits widened to those of ``before``."""
     gap = np.abs(after.start - before.position[-1])
     joint = int(np.argmax(gap))
     if gap[joint] > 1e-9:

@@ -26,7 +26,7 @@ _NANOSECONDS_PER_S = 10**9
 
 
 def plan_text(plan: Plan) -> str:
-    """Content of a plan.yaml; numbers are exact when it is read again."""
+    """Content of a plan.yaml; reading it restores the numbers exactly."""
     head: dict[str, Any] = {
         "format": _PLAN_FORMAT, "kind": plan.motion_type, "seed": plan.seed, "model_hash": plan.model_hash,
         "condition_number": float(plan.condition_number), "duration": plan.duration,
@@ -44,7 +44,7 @@ def joint_trajectory_text(plan: Plan, joint_names: Sequence[str] = (), effort: A
 
     Parameters
     ----------
-    joint_names : names in the message, in the order of the plan; empty keeps its own.
+    joint_names : names in the message, in the order of the plan; empty keeps the plan's names.
     effort : (N, n), effort of every point [N m or N].
     """
     names = list(joint_names or plan.joint_names)
@@ -61,7 +61,7 @@ def joint_trajectory_text(plan: Plan, joint_names: Sequence[str] = (), effort: A
 
 
 def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
-    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if its ``limits`` are given."""
+    """Read a plan.yaml or, if ``limits`` are given, also a ``trajectory_msgs/JointTrajectory`` in YAML."""
     try:
         content = _read(Path(path))
         if limits is not None and "format" not in content and {"joint_names", "points"} <= set(content):

@@ -1,6 +1,6 @@
 """Piecewise quintic motion through knots of position, velocity and acceleration, and its exact extremes.
 
-A JointTrajectoryController follows this curve between its points, so bounds of the curve also bound the command.
+A JointTrajectoryController interpolates its points with this curve, so bounds on the curve also bound the command.
 """
 
 from bisect import bisect_right
@@ -18,7 +18,7 @@ _MAX_HALVINGS = 40
 
 @dataclass(frozen=True)
 class PiecewiseQuintic:
-    """Curve with continuous acceleration: ``(N,)`` strictly increasing times [s], N >= 2, and knots ``(N, n)``."""
+    """Curve with continuous acceleration through knots ``(N, n)`` at N >= 2 strictly increasing times ``(N,)`` [s]."""
 
     time: Array
     position: Array
@@ -27,17 +27,17 @@ class PiecewiseQuintic:
 
     @property
     def duration(self) -> float:
-        """End of the curve [s], for curves that begin at zero."""
+        """Time of the last knot [s]; the duration of a curve that begins at zero."""
         return float(self.time[-1])
 
     @cached_property
     def coefficients(self) -> Array:
-        """``(N - 1, 6, n)`` of ``q = sum_k c_k x^k`` with ``x`` the time since the knot [s]."""
+        """Coefficients ``(N - 1, 6, n)`` of ``q = sum_k c_k x^k``; ``x`` is the time since the knot before [s]."""
         h = np.diff(self.time)[:, None]
         q0, q1 = self.position[:-1], self.position[1:]
         v0, v1 = self.velocity[:-1], self.velocity[1:]
         a0, a1 = self.acceleration[:-1], self.acceleration[1:]
-        # Remainders at the far end for the cubic to quintic terms, in units of position.
+        # Error of the quadratic terms at the segment's end, to be removed by the higher terms; in units of position.
         dq = q1 - q0 - h * v0 - 0.5 * h**2 * a0
         dv = h * (v1 - v0 - h * a0)
         da = h**2 * (a1 - a0)
@@ -47,7 +47,7 @@ class PiecewiseQuintic:
         return np.stack([q0, v0, 0.5 * a0, c3, c4, c5], axis=1)
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration ``(N, n)`` at times ``(N,)`` [s]; at rest outside the knots."""
+        """Position, velocity and acceleration ``(M, n)`` at times ``(M,)`` [s], clipped to the range of the knots."""
         t = np.clip(np.asarray(t, dtype=float), self.time[0], self.time[-1])
         index = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
         x = (t - self.time[index])[:, None]
@@ -62,7 +62,7 @@ class PiecewiseQuintic:
         return q, v, a
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """:meth:`sample` at a single time [s], ``(n,)`` each; five times faster, for monitors of every joint state."""
+        """:meth:`sample` at one time [s], ``(n,)`` each; five times as fast, for a call at every joint state."""
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]
@@ -76,14 +76,14 @@ class PiecewiseQuintic:
         return self.time.tolist()
 
     def control_points(self, order: int) -> Array:
-        """``(N - 1, 6 - order, n)`` Bernstein coefficients of a derivative; they bound it on their segment."""
+        """Bernstein coefficients ``(N - 1, 6 - order, n)`` of a derivative, which bound it on each segment."""
         knots = np.array([self.position, self.velocity, self.acceleration])
         return control_points(np.diff(self.time)[:, None], knots[:, :-1], knots[:, 1:], order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
-        """Largest ``sign *`` derivative of one joint, and its time; a bound over the whole curve.
+        """Upper bound on ``sign`` times a derivative of one joint over the whole curve, and the maximum's time [s].
 
-        Segments whose Bernstein coefficients exceed the best value so far are halved (de Casteljau) until all are done.
+        Segments with a Bernstein coefficient above the largest value so far are halved (de Casteljau).
         """
         points = sign * self.control_points(order)[:, :, joint]
         left, width = self.time[:-1].copy(), np.diff(self.time)
@@ -109,9 +109,9 @@ class PiecewiseQuintic:
 
 
 def control_points(h: Array, begin: Sequence[Array] | Array, end: Sequence[Array] | Array, order: int) -> Array:
-    """``(..., 6 - order, n)`` Bernstein coefficients of a derivative of quintics of length ``h`` [s].
+    """Bernstein coefficients ``(..., 6 - order, n)`` of a derivative of quintics that last ``h`` [s].
 
-    Ends are position, velocity and acceleration, ``(..., n)`` each.
+    ``begin`` and ``end`` each hold position, velocity and acceleration, ``(..., n)``.
     """
     (q0, v0, a0), (q1, v1, a1) = begin, end
     third, fourth = q0 + 2 * h * v0 / 5 + h**2 * a0 / 20, q1 - 2 * h * v1 / 5 + h**2 * a1 / 20
@@ -122,9 +122,9 @@ def control_points(h: Array, begin: Sequence[Array] | Array, end: Sequence[Array
 
 
 def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
-    """Whether each of ``(M, d)`` polynomials in Bernstein form exceeds ``bound`` anywhere on its segment.
+    """Mask ``(M,)`` of the polynomials that exceed ``bound`` on their segment, from Bernstein coefficients ``(M, d)``.
 
-    Halves that are undecided after all rounds count as exceeding, so ``False`` is a proof.
+    Undecided parts are halved. A polynomial undecided after all rounds counts as exceeding, so ``False`` is a proof.
     """
     out = np.zeros(len(points), dtype=bool)
     owner = np.arange(len(points))

@@ -1,6 +1,6 @@
-"""Information of single bags of a robot, combined or with friction and masses per bag.
+"""Combine the information of a robot's bags, and estimate friction and masses of single bags.
 
-All bags of a robot share its bodies. Friction and offsets of a bag scatter about the robot's values.
+All bags of a robot share its bodies. Friction and offsets of single bags scatter about the robot's values.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from inertid_ros.identification.solvers.coordinates import prior_coordinates, pr
 # relative to its natural size.
 _MASS_FACTOR_DEVIATION = 3.0
 _CHANGING_TERM_DEVIATION = 1e2
-_MAX_MASS_DEVIATION_SHARE = 0.3  # share of a link's mass, to follow it over time
+_MAX_MASS_DEVIATION_SHARE = 0.3  # share of a link's mass; a less certain mass is not followed over time
 
 
 @dataclass(frozen=True)
 class BagInformation:
-    """Information of one bag's samples without outliers.
+    """Information of one bag, from its samples without outliers.
 
     Attributes
     ----------
-    day : date [days].
+    day : date [days since 1970].
     deviation : (c,), standard deviation of the residual of each channel in the fit of this bag alone.
     effective_counts : (c,), independent samples per channel.
     """
@@ -52,14 +52,14 @@ class BagInformation:
 
 
 def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:
-    """Return the information of all bags of a robot, with shared bodies and terms that change by their scatter.
+    """Merge the information of all bags of a robot, with shared bodies and changing terms that scatter between bags.
 
-    All its equations count as independent, and the noise of each bag gives its weight.
+    The noise of each bag gives its weight. In the merged information, all equations count as independent.
 
     Parameters
     ----------
     changing : (k,), columns of parameters that differ between bags.
-    scatter : (k,), standard deviation of each about the robot's value; zero for shared parameters.
+    scatter : (k,), standard deviation of each changing parameter about the robot's value; zero to share the parameter.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
     by_column = np.zeros(bags[0].information.layout.size)
@@ -68,9 +68,10 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 
 
 def _weighted(bag: BagInformation, deviation: Array, scatter: Array) -> Information:
-    """Return a bag's information, scaled to a common deviation ``(c,)``, with ``scatter (p,)`` eliminated.
+    """Return a bag's information, scaled to a common deviation ``(c,)``, with the bag's own scatter eliminated.
 
-    Exact if a parameter appears in one channel only; scatter of coupled drives counts as independent between channels.
+    ``scatter (p,)`` are standard deviations about the robot's values. The elimination is exact for parameters that
+    appear in one channel only; scatter of coupled drives counts as independent between channels.
     """
     factors = np.sqrt(bag.share) * deviation / bag.deviation
     counts = np.maximum(np.round(bag.effective_counts), 1) * (bag.information.counts > 0)
@@ -82,7 +83,7 @@ def _weighted(bag: BagInformation, deviation: Array, scatter: Array) -> Informat
 
 
 def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel:
-    """Eliminate ``e`` from the equations ``A x + A_s e = b`` and ``e / scatter = 0``."""
+    """Eliminate a bag's scatter ``e`` from the equations ``A x + A_s e = b`` and ``e / scatter = 0``."""
     apart = np.flatnonzero(scatter > 0)
     if not len(apart) or not channel.count:
         return channel
@@ -93,12 +94,13 @@ def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel
 
 
 def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> tuple[Series, ...]:
-    """Return friction and masses of every bag over time, around a robot's joint estimate; without uncertain masses.
+    """Return friction, offsets and masses of every bag as series over time; uncertain masses are left out.
 
     Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link; all bags
-    share centres of mass and shapes. The own terms are eliminated from the equations of each bag; the rest determines
-    the shared parameters, whose errors affect every bag. The mean of the masses is the robot's mass. The bags are
-    sorted by date, and ``changing (k,)`` are the columns of the changing terms.
+    share centres of mass and shapes. The bag's own parameters are eliminated from its equations. The remaining
+    equations of all bags determine the shared parameters, whose errors affect every bag. Masses are shifted so that
+    their mean over the bags is the mass in ``estimate``. The bags are sorted by date, and ``changing (k,)`` are the
+    columns of the changing terms.
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)
@@ -144,8 +146,11 @@ def _about_mean(covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Eliminated:
-    """A bag's own parameters as a function of the shared parameters ``x``: ``own - of_shared @ x``; the root of their
-    covariance by the bag's data, and the remaining equations ``rest`` of the shared parameters."""
+    """Equations of a bag after the elimination of its own parameters.
+
+    At shared parameters ``x``, the bag's own parameters are ``own - of_shared @ x``, and ``root`` is the root of their
+    covariance. ``rest`` are the remaining equations of the shared parameters.
+    """
 
     own: Array
     of_shared: Array

@@ -1,7 +1,7 @@
 """Catalogue of a fleet: its robots, their bags, and known payloads, from a YAML or Parquet file.
 
-YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``. Parquet has one row per bag with the columns of
-its robot and its payload: ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``.
+YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``. Parquet has one row per bag, with columns for
+its robot and for its payload: ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class BagFields:
 
 @dataclass(frozen=True)
 class FleetBag:
-    """A bag of a robot, at a path or URL; its date is in UTC without a time zone in the catalogue."""
+    """A bag of a robot, at a path or URL; a date without a time zone is in UTC."""
 
     serial: str
     url: str
@@ -65,7 +65,7 @@ class FleetBag:
 class FleetProblem:
     """Unusable robot or bag; the rest of the fleet is processed.
 
-    ``serial`` and ``bag`` are empty for several robots or bags; ``input`` is False if the data was read but rejected.
+    ``serial`` and ``bag`` are empty for several robots or bags; ``input`` is False if the bag was read but rejected.
     """
 
     message: str
@@ -160,7 +160,7 @@ class _Reader:
             tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
-        """Yield payloads as loads of a configuration, for every recording that names them."""
+        """Yield payloads by name, as loads of a configuration for all recordings."""
         for name, fields in entries.items():
             load = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
             entry = self._structured(LoadOptions, load, f"payloads.{name}")
@@ -168,7 +168,7 @@ class _Reader:
                 yield str(name), entry
 
     def _robots(self, entries: Sequence[Any]) -> dict[str, FleetRobot]:
-        """Return robots by serial number, without numbers of two different robots."""
+        """Return robots by serial number, without serial numbers that two different robots have."""
         robots: dict[str, FleetRobot] = {}
         twice: set[str] = set()
         for number, fields in enumerate(entries, 1):

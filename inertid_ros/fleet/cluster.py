@@ -1,4 +1,4 @@
-"""Tasks on the workers of a Dask cluster: local processes by default, or a scheduler by its address."""
+"""Run tasks on the workers of a Dask cluster: local processes by default, or the workers of a scheduler."""
 
 import importlib.util
 import logging
@@ -33,14 +33,14 @@ _DISTRIBUTED = {
 
 @dataclass(frozen=True)
 class Failed:
-    """A task without a result, and the reason in one line."""
+    """A failed task, with the reason in one line."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Dask cluster, by its connected ``distributed.Client``."""
+    """A Dask cluster, with its connected ``distributed.Client``."""
 
     client: Any
 
@@ -51,9 +51,10 @@ class Cluster:
 
     def results(self, function: Callable[..., Result],
             jobs: Mapping[Key, tuple[Any, ...]]) -> Iterator[tuple[Key, "Result | Failed"]]:
-        """Yield results of a function of jobs' arguments in order of completion; a task fails alone if its workers die.
+        """Call a function with the arguments of each job; yield the results in order of completion.
 
-        Only some tasks are submitted at a time, so that neither the cluster nor this process holds all tasks.
+        If workers die during a task, only this task fails. Only some tasks are submitted at a time, so that neither the
+        cluster nor this process holds all tasks.
         """
         distributed = optional("distributed")
         waiting, running = iter(jobs.items()), distributed.as_completed(with_results=False)
@@ -78,7 +79,7 @@ class Cluster:
 
 
 def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Result | Failed":
-    """Return the result of a job on a worker, or its error as one line."""
+    """Run a job on a worker; return its result, or its error in one line."""
     try:
         return function(*arguments)
     except InertidError as error:

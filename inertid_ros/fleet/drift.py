@@ -1,8 +1,8 @@
-"""Parameters over time: trend and change points of estimates, by random-effects regression.
+"""Trend and change points of parameters over time, by random-effects regression.
 
-``y = X b + u + e`` has ``e ~ N(0, V)`` of known covariance, and a scatter ``u`` between recordings. Restricted maximum
-likelihood estimates the variance of ``u``. Intervals are by [Hartung2001]_; their residual scale makes them right also
-if ``V`` is wrong by a factor.
+In ``y = X b + u + e``, the errors ``e ~ N(0, V)`` have a known covariance, and ``u`` is the scatter between
+recordings. Restricted maximum likelihood estimates the variance of ``u``. Intervals are by [Hartung2001]_: the
+residuals scale them, so that they hold also if ``V`` is wrong by a factor.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MIN_ESTIMATES = 5  # for a trend
 _MIN_SEGMENT = 2  # estimates on either side of a change point
 _MAX_CHANGES, _CHANGE_LEVEL = 5, 0.01  # change points of a series, and probability of a false change
 _CONFIDENCE = 0.95
-_MAX_SCATTER_RATIO = 1e3  # ratio to the variance of the estimates, in the search
+_MAX_SCATTER_RATIO = 1e3  # largest ratio to the variance of the estimates in the search
 _YEAR_DAYS = 365.25
 
 
@@ -53,7 +53,7 @@ class Coefficient:
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of zero."""
+        """Two-sided p-value of the hypothesis that the coefficient is zero."""
         if self.deviation == 0.0:
             return float(self.value == 0.0)
         return float(2 * scipy.stats.t.sf(abs(self.value) / self.deviation, self.freedom))
@@ -61,7 +61,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Regression:
-    """Random-effects regression of a series on columns ``(k, m)``, fewer than estimates."""
+    """Random-effects regression of a series on ``columns (k, m)``, with fewer columns than estimates."""
 
     series: Series
     columns: Array
@@ -90,7 +90,7 @@ class Regression:
             for value, deviation in zip(values / size, deviations / size, strict=True))
 
     def p_values_of(self, further: Array) -> Array:
-        """Return p-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
+        """Return p-values ``(c,)`` of the columns ``further (k, c)``, each added alone, with unchanged scatter."""
         X, y, Z = (self._whitening @ array for array in (self.columns, self.series.values, further))
         Q, _ = np.linalg.qr(X)
         y, Z = y - Q @ (Q.T @ y), Z - Q @ (Q.T @ Z)
@@ -129,7 +129,7 @@ class ChangePoint:
 
     Attributes
     ----------
-    index : first estimate after the step.
+    index : index of the first estimate after the step.
     p_value : under the hypothesis of no change, corrected for the number of places tried.
     """
 
@@ -146,8 +146,8 @@ class Drift:
 
     Attributes
     ----------
-    trend : per year.
-    level : in the middle of the time, including half of all steps.
+    trend : change per year.
+    level : value in the middle of the time span, including half of every step.
     scatter : standard deviation between recordings in excess of their errors.
     """
 
@@ -160,7 +160,7 @@ class Drift:
 def drift(series: Series) -> Drift | None:
     """Estimate the trend over the whole time, and significant steps; None for few estimates, or only one date.
 
-    Each search takes the best of all places for a further step; its p-value is multiplied by the number of places
+    Each search adds the step at the place with the smallest p-value, which is multiplied by the number of places
     (Bonferroni). At least two estimates lie between two steps, before the first step and after the last step.
     """
     k = len(series.days)
@@ -189,7 +189,7 @@ def drift(series: Series) -> Drift | None:
 
 
 def _places(days: Array, taken: list[int]) -> np.ndarray:
-    """Return indices before which a step may lie: between two dates, and away from other steps and ends."""
+    """Return indices before which a step may lie: between two dates, and not close to other steps or to an end."""
     inside = range(_MIN_SEGMENT, len(days) - _MIN_SEGMENT + 1)
     free = [place for place in inside if all(abs(place - other) >= _MIN_SEGMENT for other in taken)]
     return np.array([place for place in free if days[place] > days[place - 1]], dtype=int)

@@ -1,4 +1,4 @@
-"""Bags and URDFs from paths, or from URLs of object stores and web servers by fsspec; optional packages.
+"""Read bags and URDFs from paths, or by fsspec from URLs of object stores and web servers; import optional packages.
 
 Unreadable files raise RecordingError with the URL and the reason in one line.
 """
@@ -34,7 +34,7 @@ def optional(module: str) -> ModuleType:
 
 
 def resolved(url: str, folder: Path) -> str:
-    """Return a path, relative to a folder, as absolute; a URL unchanged."""
+    """Return a path relative to a folder as an absolute path, and a URL unchanged."""
     if is_url(url):
         return url
     return os.path.abspath(folder / url.removeprefix(_LOCAL_SCHEME))
@@ -65,7 +65,7 @@ def fetched(url: str) -> Iterator[Path]:
 
 
 def file_state(url: str) -> str:
-    """Return a hash of sizes and dates of a file or folder, or of the store's tags; the content is not read."""
+    """Return a hash of the sizes and dates of files, or of a store's version tags, without reading the content."""
     with _readable(url):
         if is_url(url):
             store, path = optional("fsspec.core").url_to_fs(url)
@@ -106,7 +106,7 @@ def _files(path: Path) -> list[Path]:
 
 @contextmanager
 def _readable(url: str) -> Iterator[None]:
-    """Turn errors of files and stores into one line."""
+    """Turn errors of files and stores into a RecordingError of one line."""
     try:
         yield
     except FileNotFoundError:

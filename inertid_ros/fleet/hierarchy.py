@@ -1,8 +1,9 @@
 """Normal hierarchical model: parameters of all robots are drawn from one normal distribution, and measured with errors.
 
-``beta_i ~ N(mu, Sigma)``, and robot ``i`` has the likelihood ``exp(-beta' L_i beta / 2 + beta' e_i)``, which need not
-determine all of ``beta_i``. Restricted maximum likelihood by expectation and maximisation ([Laird1982]_) integrates out
-mean and parameters of the robots, so that ``Sigma`` of few robots is not too small.
+Robot ``i`` has the parameters ``beta_i ~ N(mu, Sigma)`` and the likelihood
+``exp(-beta_i' L_i beta_i / 2 + beta_i' e_i)``, which need not determine all of ``beta_i``. Restricted maximum
+likelihood by expectation and maximisation ([Laird1982]_) integrates over ``mu`` and all ``beta_i``, so that ``Sigma``
+of few robots is not too small.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class Likelihoods:
 
     Attributes
     ----------
-    precision : (n, r, r), by each robot's own data; may be singular.
+    precision : (n, r, r), from each robot's own data; may be singular.
     product : (n, r), precision times estimate.
     """
 
@@ -43,19 +44,19 @@ class Likelihoods:
         return R, z
 
     def marginal(self, covariance: Array) -> tuple[Array, Array]:
-        """Return the precision ``(n, r, r)`` of robots' estimates about the common mean, and its product ``(n, r)``.
+        """Return precision ``(n, r, r)``, and precision times estimate ``(n, r)``, of robots about the common mean.
 
-        The precision is ``(Sigma + L^-1)^-1``, computed without the inverse of ``L``, and without the cancellation in
-        ``L - L (Sigma^-1 + L)^-1 L`` if data outweighs the scatter.
+        The precision is ``(Sigma + L^-1)^-1``. The computation does not need the inverse of ``L``, and avoids the
+        cancellation in ``L - L (Sigma^-1 + L)^-1 L`` that occurs if data outweighs the scatter.
         """
         R, z = self.roots
         solved = np.linalg.solve(np.eye(len(covariance)) + R @ covariance @ R.transpose(0, 2, 1), R)
         return R.transpose(0, 2, 1) @ solved, np.einsum("nji,nj->ni", solved, z)
 
     def estimates(self, prior: Array) -> tuple[Array, Array]:
-        """Robots' parameters ``(n, r)`` by their own data and a prior about zero, and their covariances ``(n, r, r)``.
+        """Estimate the parameters of each robot from its own data and a prior about zero.
 
-        ``prior (r, r)`` is the precision of the prior.
+        ``prior (r, r)`` is the precision of the prior. Returns the parameters ``(n, r)`` and covariances ``(n, r, r)``.
         """
         covariances = np.asarray(np.linalg.inv(self.precision + prior), dtype=float)
         return np.einsum("nij,nj->ni", covariances, self.product), covariances
@@ -67,8 +68,8 @@ class Population:
 
     Attributes
     ----------
-    mean, mean_covariance : (r,) and (r, r), of the posterior of ``mu``.
-    covariance : (r, r), ``Sigma``, between robots.
+    mean, mean_covariance : (r,) and (r, r), posterior mean and covariance of ``mu``.
+    covariance : (r, r), covariance ``Sigma`` between robots.
     """
 
     mean: Array
@@ -86,14 +87,16 @@ def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
         pseudo_robots: float | None = None) -> Population:
     """Estimate the distribution between robots.
 
-    The first ``Sigma`` is diagonal, the second is full. Pseudo robots draw the full ``Sigma`` towards the diagonal (the
-    mode of an inverse Wishart distribution): fewer robots than parameters do not determine correlations.
+    A first fit has a diagonal ``Sigma``, a second fit a full ``Sigma``. Pseudo robots draw the full ``Sigma`` towards
+    the diagonal one (the mode of an inverse Wishart distribution), as fewer robots than parameters do not determine
+    correlations.
 
     Parameters
     ----------
     prior : (r, r), precision of the normal prior of the mean about zero; may be zero.
     start : (r,), standard deviations to begin with, above zero.
-    pseudo_robots : by default the number of parameters plus one; zero is plain maximum likelihood.
+    pseudo_robots : number of pseudo robots; by default the number of parameters plus one. Zero is plain maximum
+        likelihood.
     """
     size = len(start)
     weight = size + 1.0 if pseudo_robots is None else pseudo_robots

@@ -1,4 +1,4 @@
-"""Jobs of the workers of a fleet for one bag and for one robot, with their options and keys."""
+"""Jobs that workers run for one bag or one robot, with the options and the keys of results."""
 
 import hashlib
 import json
@@ -57,7 +57,7 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
 
 
 def key_of(*parts: str, configuration: Configuration) -> str:
-    """Return the SHA-256 of all inputs of a result, including its format."""
+    """Return the SHA-256 of all inputs of a result and of its format version."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
     digest = hashlib.sha256(f"{STORE_FORMAT} {information_file.INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
@@ -69,9 +69,9 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 class JobResult:
     """Result of a bag or robot: plain data, and the content of its information file.
 
-    A bag's summary has verdict, reasons, deviation and effective samples per channel, and figures. A robot's summary
-    has deviation per channel, scatter of the changing terms, and drift of every parameter. A bag's information is empty
-    if its result already exists or must not be used.
+    A bag's summary has verdict, reasons, deviation and effective samples per channel, sizes and times. A robot's
+    summary has deviation per channel, scatter of the changing terms, and drift of every parameter. A bag's information
+    is empty if its result already exists or must not be used.
     """
 
     summary: dict[str, Any]
@@ -79,9 +79,10 @@ class JobResult:
 
 
 def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[str] = frozenset()) -> JobResult:
-    """Compress a bag at a path or URL, with its payload among the loads; raise InertidError if it is unusable.
+    """Compress a bag at a path or URL into its information; raise InertidError if the bag is unusable.
 
-    ``known`` are the keys of existing results, which are not computed again.
+    ``configuration`` has the bag's payload among its loads; ``known`` are the keys of existing results, which are not
+    computed again.
     """
     start, processor = time.perf_counter(), time.process_time()
     with fetched(url) as path:
@@ -124,7 +125,8 @@ def _compressed(recording: Recording | LongRecording, configuration: Configurati
 def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[FleetBag, JobResult]]) -> JobResult:
     """Combine the usable bags of a robot, sorted by date.
 
-    All bags share bodies, but not the changing terms: a first fit shares these terms, and gives their scatter.
+    All bags share bodies, but not the changing terms. A first fit shares all parameters; deviations of single bags
+    from this fit give the scatter of the changing terms in the second fit.
 
     Raises InertidError: the bags are of different robots, or there is no solution.
     """
@@ -177,8 +179,8 @@ def estimate_job(urdf: str, configuration: Configuration, stored: bytes,
         prior: EarlierEquations | None) -> dict[str, Any]:
     """Estimate physically consistent parameters of a robot from the joint information of its bags.
 
-    ``prior`` is the distribution of the robot's model; None starts from the URDF alone. Returns the parameters as
-    ``rows`` of a table (SI), and the verdict with its reasons as in ``report.json``.
+    ``prior`` is the distribution of the robot's model; with None, the URDF alone is the prior. Returns the parameters
+    as ``rows`` of a table (SI), and the verdict with its reasons as in ``report.json``.
     """
     model = load_model(urdf, configuration.robot)
     information = information_file.information_from_bytes(stored, model.name)

@@ -1,8 +1,9 @@
-"""Distribution of the parameters of a robot model's robots, and outlying robots.
+"""Distribution of the parameters between the robots of a model, and detection of outlying robots.
 
 Every robot is compared with the distribution of the robots that are not outlying. For each possible change, such as a
-heavier link or more friction of a joint, the most likely size is estimated, with scatter between robots and the robot's
-own errors as noise. Student's t distribution tests this size. The fleet has one level for all tests (Holm).
+heavier link or more friction of a joint, the most likely size is estimated; the noise is the scatter between robots
+plus the robot's own errors. Student's t distribution tests whether this size differs from zero. All tests of a model
+together have one error probability (Holm).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,20 +31,20 @@ from inertid_ros.robot.model import RobotModel
 
 MIN_ROBOTS = 4  # minimum number of robots of a model for a distribution
 _MIN_START = 1e-4  # share of the prior's standard deviation: smallest start value of the deviation between robots
-OUTLIER_LEVEL = 0.01  # probability of an outlier in a model without outlying robots
+OUTLIER_LEVEL = 0.01  # probability of finding an outlier in a model without outlying robots
 _MAX_ITERATIONS = 10
-_MIN_DIRECTION = 1e-6  # relative to the largest; smaller changes are not measurable
-_MAX_ROBUST_DEVIATIONS = 5.0  # limit for robots in the first distribution
+_MIN_DIRECTION = 1e-6  # effect of a change, relative to the largest effect; smaller changes are not measurable
+_MAX_ROBUST_DEVIATIONS = 5.0  # from the median; farther robots are left out of the first distribution
 
 
 @dataclass(frozen=True)
 class BaseCoordinates:
-    """``r`` base parameters of a robot model, in units of their prior's standard deviation about their prior.
+    """Coordinates of the ``r`` base parameters of a robot model, normalised by prior and prior deviation.
 
     Attributes
     ----------
     centre, scale : (r,), prior, and its standard deviation under the typical prior spread.
-    prior : (r, r), precision of the prior, in these units.
+    prior : (r, r), precision of the prior in normalised coordinates.
     """
 
     base: BaseParameters
@@ -62,7 +63,7 @@ class BaseCoordinates:
         return cls(base, centre, scale, np.asarray(np.linalg.inv(root @ root.T), dtype=float))
 
     def likelihoods(self, information: Sequence[Information], deviations: Sequence[Array]) -> Likelihoods:
-        """Return likelihoods of robots' data with errors of deviation ``(c,)`` each."""
+        """Return the likelihoods of robots' data; ``deviations`` holds the errors' deviation ``(c,)`` of each robot."""
         precision, product = [], []
         for robot, deviation in zip(information, deviations, strict=True):
             R, z = robot.whitened(1 / deviation)
@@ -77,7 +78,7 @@ class BaseCoordinates:
         return np.asarray(self.centre + self.scale * normalised)
 
     def direction(self, change: Array) -> Array:
-        """Return the change ``(r,)`` of normalised base parameters by a change ``(p,)`` of the parameters."""
+        """Return the change ``(r,)`` of normalised base parameters that a change ``(p,)`` of the parameters causes."""
         return np.asarray(self.base.projection @ change / self.scale)
 
 
@@ -91,7 +92,7 @@ class ModelDistribution:
     @classmethod
     def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
             robots: np.ndarray) -> "ModelDistribution":
-        """Estimate the distribution between some of the robots."""
+        """Estimate the distribution from the likelihoods of the robots with the given indices."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
         start = np.maximum(estimates.std(axis=0), _MIN_START)  # not below the deviation between robots
@@ -118,7 +119,7 @@ class ModelDistribution:
 
     @cached_property
     def prior_of_robot(self) -> EarlierEquations:
-        """Whitened rows of a robot's prior: the mean, with scatter between robots and error of the mean."""
+        """Prior of a further robot as whitened equations: mean, with scatter between robots and error of the mean."""
         projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
         root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
         about = self.coordinates.centre / self.coordinates.scale + self.population.mean
@@ -133,7 +134,7 @@ def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 
 def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Reject hypotheses ``(m,)``, all correctly with probability ``1 - level`` or more [Holm1979]_."""
+    """Reject hypotheses ``(m,)`` with a probability of any false rejection of at most ``level`` [Holm1979]_."""
     ordered = np.sort(p_values)
     above = ordered[ordered > level / np.arange(len(p_values), 0, -1)]
     return np.asarray(p_values < above.min(initial=np.inf))
@@ -141,9 +142,10 @@ def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An outlying robot, by its index, and its best explanation as a change of a parameter [kg, m or SI].
+    """An outlying robot, and the change of one parameter that explains it best [kg, m or SI].
 
-    ``parameter`` is its name, such as ``arm.m`` or ``joint2.coulomb``; the p-value is corrected for all tried changes.
+    ``robot`` is an index; ``parameter`` is a name such as ``arm.m`` or ``joint2.coulomb``. The p-value is corrected for
+    the number of tried changes.
     """
 
     robot: int
@@ -154,9 +156,9 @@ class Outlier:
 
 
 def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
-    """Return changes ``(p,)`` by one unit to test on the mean robot ``(p,)``, by the names of their parameters.
+    """Return the unit changes ``(p,)`` to test, for a robot with ``parameters (p,)``, by the name of the parameter.
 
-    They change the mass of a link at constant shape, its centre of mass, or a drive parameter.
+    A change affects the mass of a link at constant shape, the centre of mass of a link, or a drive parameter.
     """
     changes: dict[str, Array] = {}
     for index, (link, body) in enumerate(zip(layout.links, layout.bodies(parameters), strict=True)):
@@ -173,8 +175,9 @@ def outlying_robots(coordinates: BaseCoordinates, likelihoods: Likelihoods, chan
         level: float = OUTLIER_LEVEL) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
     """Return the distribution of the robots that are not outlying, and the outliers.
 
-    Outliers would widen the distribution and hide themselves. The first distribution excludes robots far from medians,
-    each further distribution the last outliers, until these stay the same. It needs :data:`MIN_ROBOTS` robots or more.
+    Outliers would widen the distribution and hide themselves. The first distribution therefore leaves out robots far
+    from the medians; each further distribution leaves out the last outliers, until the outliers stay the same or fewer
+    than :data:`MIN_ROBOTS` robots would remain.
     """
     n = len(likelihoods.product)
     directions = np.array([coordinates.direction(change) for change in changes.values()])
@@ -207,14 +210,14 @@ def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions
     score = product - marginal @ population.mean
     information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
     information = np.maximum(information, 1e-12)
-    # The inverse of a covariance of r parameters from ``count`` robots is too large by this factor.
+    # The inverse of a covariance of r parameters from ``count`` robots is too large by the square of this factor.
     r, count = len(population.mean), population.count
     wider = np.sqrt((count + r + 1.0) / count)
     return score @ directions.T / information, wider / np.sqrt(information)
 
 
 def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
-    """Return robots with a base parameter far from the median, by own data and a vague prior; at most half of all."""
+    """Return robots (at most half) with a base parameter far from the median, each by its own data and the prior."""
     estimates, within = likelihoods.estimates(coordinates.prior)
     away = np.abs(estimates - np.median(estimates, axis=0))
     variances = np.diagonal(within, axis1=1, axis2=2)

@@ -36,7 +36,7 @@ def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
-    """Write each table as ``<name>.parquet`` or replace it; raise FleetError without PyArrow, or OutputError."""
+    """Write or replace the file ``<name>.parquet`` of each table; raise FleetError without PyArrow, or OutputError."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     for name, rows in tables.items():
         buffer = io.BytesIO()

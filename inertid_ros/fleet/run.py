@@ -1,4 +1,4 @@
-"""A fleet from its catalogue to its results: bags, robots and models; only changed inputs are computed again."""
+"""Process a fleet from its catalogue to its results: bags, robots, models; only changed inputs are computed again."""
 
 import time
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ _PAYLOAD = "payload of the catalogue"
 
 @dataclass(frozen=True)
 class BagOutcome:
-    """Result of a bag, possibly empty; ``message`` is the reason if the bag is not used."""
+    """Result of a bag, empty if the bag failed; ``message`` is the reason if the bag is not used."""
 
     bag: FleetBag
     key: str = ""
@@ -60,8 +60,8 @@ def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
 class ModelPopulation:
     """The robots of a model with results, sorted by serial number.
 
-    ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard
-    deviation of base parameters by the data of one robot, median over robots (SI).
+    ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots. ``within (r,)`` is the standard
+    deviation of a single robot's base parameters by its own data, as the median over robots (SI).
     """
 
     model: str
@@ -75,7 +75,7 @@ def model_population(name: str, urdf: str, configuration: Configuration,
         robots: Mapping[str, JobResult]) -> ModelPopulation:
     """Estimate the distribution of a model's robots, and find outlying robots.
 
-    The bodies of ``urdf``, which belongs to one of the robots, are the prior of the mean.
+    ``urdf`` belongs to one of the robots; its bodies are the prior of the mean.
     """
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
@@ -85,7 +85,7 @@ def model_population(name: str, urdf: str, configuration: Configuration,
     coordinates = model_distribution.BaseCoordinates.from_model(model, information[0])
     deviations = [np.array(robots[serial].summary["deviation"]) for serial in serials]
     likelihoods = coordinates.likelihoods(information, deviations)
-    # Shapes of links by the data of all robots: the shapes of a URDF may be far off.
+    # The data of all robots determine the shapes of links, as the shapes of a URDF may be far off.
     pooled = identify(model, merged(information), configuration.identify)
     changes = model_distribution.changes_of(model.layout, pooled.parameters)
     distribution, outliers = model_distribution.outlying_robots(coordinates, likelihoods, changes)
@@ -97,7 +97,10 @@ def model_population(name: str, urdf: str, configuration: Configuration,
 
 @dataclass(frozen=True)
 class FleetOutcome:
-    """Results: bags in the order of the catalogue, robots by serial number, models by name, seconds by stage."""
+    """Results of a fleet.
+
+    Bags are in the order of the catalogue, robots by serial number, models by name, and seconds by stage.
+    """
 
     catalogue: Catalogue
     bags: tuple[BagOutcome, ...]
@@ -113,7 +116,7 @@ class FleetOutcome:
 
     @property
     def failed(self) -> bool:
-        """True if an input could not be read or a result not written."""
+        """True if an input could not be read, or a result could not be written."""
         return any(problem.input for problem in self.problems)
 
     @property
@@ -128,7 +131,7 @@ def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Pat
         progress: ShowProgress = lambda stage, fraction: None) -> FleetOutcome:
     """Process a fleet; results of an earlier run are reused if their inputs are unchanged.
 
-    The configuration comes from :func:`.fleet_configuration`; the folder holds the results that the next run reuses.
+    ``configuration`` comes from :func:`.fleet_configuration`; ``directory`` holds the results for the next run.
     Raises OutputError: the folder cannot be written, or has other content.
     """
     run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)

@@ -1,7 +1,7 @@
-"""Results of bags and robots below the output folder, which the next run reuses if their inputs are unchanged.
+"""Stored results of bags and robots; the next run reuses results with unchanged inputs.
 
-The name of a result is the hash of its inputs, and a result is written completely or not at all: the next run continues
-a killed run.
+The name of a result is the hash of its inputs. A result is written completely or not at all, so that the next run can
+continue after a killed run.
 """
 
 import json
@@ -24,7 +24,7 @@ _MAX_CANDIDATES = 100  # checksums of files of one name
 class ResultStore:
     """Results in one folder, each a folder with ``summary.json`` and an optional ``information.npz``.
 
-    ``unwritten`` counts by reason the results that could not be written; they are kept for this run.
+    ``unwritten`` counts by reason the results that could not be written; their information is kept for this run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class ResultStore:
         return self._information.get(key) or (file.read_bytes() if file.exists() else b"")
 
     def write(self, key: str, result: JobResult) -> None:
-        """Write a result; after an error, keep it for this run."""
+        """Write a result; after an error, keep its information in memory for this run."""
         try:
             if result.information:
                 write_file(self._path(key) / _INFORMATION, result.information, force=True)
@@ -72,9 +72,9 @@ class ResultStore:
 
 
 class FileStates:
-    """Checksums of files at the time of reading, so that unchanged files are not read again.
+    """Checksums of read files and their states, so that unchanged files are not read again.
 
-    A file in ``folder`` holds one line per checksum; the last line of each read file counts.
+    ``files.jsonl`` in ``folder`` holds one line per checksum; for each read file, the last line is valid.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,7 +86,7 @@ class FileStates:
         except (OSError, UnicodeDecodeError):
             lines = []
         for line in lines:
-            with suppress(FormatError, ValueError, TypeError):  # the last line of a killed run
+            with suppress(FormatError, ValueError, TypeError):  # the last line of a killed run may be incomplete
                 url, state, sha256 = read_json(line)
                 self._add(str(url), str(state), str(sha256))
 
@@ -96,7 +96,7 @@ class FileStates:
         return last[1] if last[0] == state else ""
 
     def candidates(self, url: str) -> tuple[str, ...]:
-        """Return possible checksums of a file in another state: its last checksum, or all checksums of its name."""
+        """Return possible checksums of a changed file: its last checksum, or the checksums of files with its name."""
         if url in self._known:
             return (self._known[url][1],)
         return tuple(sorted(self._by_name.get(_name(url), ())))[:_MAX_CANDIDATES]

@@ -1,10 +1,10 @@
-"""Continuation of an earlier result: its posterior, or its bodies for another robot, as the prior of a fit.
+"""Continuation of an earlier result: a fit takes the earlier posterior, or the earlier bodies, as its prior.
 
-An earlier posterior is the divergence from its prior plus the weighted equations of its recordings. A fit with the same
-prior and these equations as further rows is the joint fit of all recordings, without the earlier samples. Drive terms
-that change from day to day are marginalised out of the earlier equations. For bodies that may have changed, as for
-another robot of the same type or for a hand with a payload, the earlier estimate is the prior. Its spread is the
-configured prior spread, widened by the uncertainty of the earlier estimate.
+The earlier posterior consists of the divergence from the first prior and the weighted equations of the earlier
+recordings. A fit with the first prior and these equations as further rows is the joint fit of all recordings, without
+the earlier samples. Drive terms that change from day to day are marginalised out of the earlier equations. For bodies
+that may have changed, as for another robot of the same type or for a hand with a payload, the earlier estimate becomes
+the prior. The spread of this prior is the configured spread, widened by the uncertainty of the earlier estimate.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class EarlierFit:
 
     Attributes
     ----------
-    equations : equations of all its recordings, with the weights of its fit
+    equations : weighted equations of all recordings of the earlier result
     prior, parameters : (p,), parameters before and after the earlier fit
     covariance : (p, p), covariance of the parameters, by data and prior together
     """
@@ -51,7 +51,7 @@ class EarlierFit:
 
 @dataclass(frozen=True)
 class Continuation:
-    """Contribution of an earlier result to a fit of one robot under some options."""
+    """Contribution of an earlier result to a fit of one robot."""
 
     earlier: EarlierFit
     model: RobotModel
@@ -65,7 +65,7 @@ class Continuation:
 
     @cached_property
     def changed(self) -> Mapping[int, float]:
-        """Prior spread of every link that may have changed, by its index."""
+        """Prior spread of every link that may have changed, by the index of the link."""
         spreads = own_prior_spreads(self.model, self.options.spread)
         return {int(i): float(spreads[i]) for i in np.flatnonzero(~np.isnan(spreads))}
 
@@ -78,7 +78,7 @@ class Continuation:
         return self.model.with_prior_bodies(bodies)
 
     def of(self, data: FitData) -> FitData:
-        """Add the earlier result to the data of a fit, whose equations are the equations of :attr:`prior_model`."""
+        """Add the earlier result to the data of a fit; ``data`` must use the equations of :attr:`prior_model`."""
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
                 "identify.prior: its equations differ from this fit (kinematics, gravity or type of equations); use the"
@@ -87,19 +87,20 @@ class Continuation:
         return replace(data, information=information, prior_spreads=self._prior_spreads())
 
     def _equations(self, equations: Equations) -> EarlierEquations:
-        """Convert earlier equations to the columns of ``equations``; marginalise out all possible changes."""
+        """Convert earlier equations to the columns of ``equations``, without parameters that may have changed."""
         earlier, layout = self.earlier.layout, equations.model.layout
         place = {name: column for column, name in enumerate(layout.names)}
         columns = np.array([place.get(name, -1) for name in earlier.names])
         drives = range(earlier.inertial_size, earlier.size)
         changed = [c for c in drives if earlier.names[c].rpartition(".")[2] in self.options.changing_terms]
-        if "stribeck" in earlier.drive_terms:  # at another speed it is another term
+        if "stribeck" in earlier.drive_terms:  # Stribeck friction at another speed is another term
             first = earlier.drive("stribeck").start
             changed += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
         rows = self.earlier.equations
         root = priors.prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
         for span in map(earlier.body, self.changed):
-            # The earlier prior of the body is a part of the earlier information about all other parameters.
+            # Marginalise under the body's earlier prior: a flat prior would lose information about all other
+            # parameters.
             R = np.zeros((BODY_PARAMETERS, earlier.size))
             R[:, span] = np.linalg.inv(root[span, span])
             rows = rows + EarlierEquations(R, R @ self.earlier.prior)
@@ -127,7 +128,7 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """Prior spreads ``(nb,)`` of links and rotors by names of links; NaN without an entry for the link or for all."""
+    """Prior spreads ``(nb,)`` from entries by link name or ``all``; NaN for rotors, and for links without an entry."""
     unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
         links = ", ".join(model.link_names)

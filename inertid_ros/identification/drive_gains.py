@@ -1,11 +1,11 @@
 """Gains of drives from recordings with and without known loads ([Gautier2014]_).
 
-A drive reports its torque up to a factor, gear ratio times torque constant, which is known to some per cent or unknown.
-Without a known load, gains and parameters are determined up to a common factor; a known load fixes this factor. The
+A drive reports its torque up to a gain: gear ratio times torque constant, known to some per cent or unknown. Without a
+known load, the data determine gains and parameters only up to a common factor; a known load fixes the factor. The
 model is ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, with the load's parameters ``x_load`` in the
-columns of the link that holds it. Only the efforts ``e`` are noisy, so the estimate of ``g_j`` is unbiased, unlike a
-regression on measured efforts. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R factors of the
-recordings of each load.
+columns of the link that carries the load. Only the efforts ``e`` are noisy, so the estimate of ``g_j`` is unbiased; a
+regression on measured efforts would be biased. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
+factors of the recordings of each load.
 """
 
 from collections.abc import Sequence
@@ -31,19 +31,19 @@ from inertid_ros.identification.solvers.coordinates import (
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
 
-_IDENTIFIED_GAIN_SHARE = 0.9  # share of a gain's prior variance that loads must remove
+_IDENTIFIED_GAIN_SHARE = 0.9  # a gain counts as identified if loads remove this share of its prior variance
 _BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # jackknife blocks per recording, and in total
-# Standard deviation of the logarithms of gains relative to one another, as data sheets and drivers give them. Gains
-# that loads do not determine stay near these. The common factor is free: efforts may be in ampere or per mille.
+# Prior standard deviation of a gain's logarithm about the mean over all joints: accuracy of data sheets and drivers.
+# Gains that loads do not determine stay near the mean. The mean itself is free: efforts may be in ampere or per mille.
 TYPICAL_GAIN_ERROR = 0.3
 _UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of the common factor's logarithm: three orders of magnitude
-# Multiple of the typical deviation of bodies, friction and rotors, so that their priors do not set the scale.
+# Factor on the typical prior deviation of bodies, friction and rotors, so that priors do not set the scale of gains.
 _FLAT_PRIOR_FACTOR = 1e3
 _MAX_GAIN_STEPS, _GAIN_TOLERANCE = 100, 1e-6
 _MAX_LOG_GAIN_STEP = 0.7  # step of a gain's logarithm: at most half or double the gain
 _MIN_JACKKNIFE_BLOCKS = 5
-_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # a centre of mass farther away than both was declared wrongly
-_LOAD_SIZE_M = 1.0  # m; standard deviation of an unknown centre of mass, and radius of gyration
+_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # a centre of mass farther off than both was declared wrongly
+_LOAD_SIZE_M = 1.0  # m; prior deviation of a load's centre of mass, and radius of gyration
 _CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
 _UNKNOWNS_PER_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
 
@@ -54,9 +54,9 @@ class DriveGains:
 
     Attributes
     ----------
-    values : (n,), gains, on top of ``robot.effort_scale``
-    covariance : (n, n), covariance of their logarithms
-    identified : whether the loads determine a gain; otherwise it stays near the common factor of all gains
+    values : (n,), gains, which multiply efforts already scaled by ``robot.effort_scale``
+    covariance : (n, n), covariance of the logarithms of the gains
+    identified : per joint, whether the loads determine the gain; other gains stay near the mean of all gains
     findings : ``load_elsewhere`` if a load does not act as declared
     """
 
@@ -92,12 +92,12 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     equations : equations of joint torques on a fixed base
     recordings : recordings with the torque of their loads subtracted
     loads : sequence of ndarray, shape (nb, 10)
-        Load of each recording.
+        Inertial parameters of the load on every body, per recording.
 
     Raises
     ------
     IdentificationError
-        All recordings have equal loads, or the equations are not of joint torques on a fixed base.
+        All recordings have equal loads, or the equations are not of joint torques on a fixed base without contacts.
     """
     model = equations.model
     if equations.equation_type != "force" or model.free or model.contacts:
@@ -129,7 +129,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
-    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads subtracted."""
+    """``(n, p)`` products ``A_j^T g_j e_j``, from recordings with gains applied and torques of loads subtracted."""
     products = np.zeros((equations.count, equations.model.layout.size))
     for joint, channel in enumerate(compress(equations, _with_loads(equations, recordings, loads)).channels):
         products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
@@ -144,11 +144,11 @@ def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 @dataclass(frozen=True)
 class GainFit:
-    """Least-squares fit of parameters and gains at once to the reported efforts ([Gautier2014]_).
+    """Joint least-squares fit of parameters and gains to the reported efforts ([Gautier2014]_).
 
     Attributes
     ----------
-    blocks : parameters ``(p,)`` of each load, and the information of its samples with efforts as reported
+    blocks : per load, its parameters ``(p,)``, and the information of its samples with efforts as reported
     root : (p, p), square root of the nearly flat prior covariance of the parameters
     inverse : (n,), 1 / g
     """
@@ -186,9 +186,9 @@ class GainFit:
     def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
         """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
 
-        It includes errors of the model, which the assumption of independent noise hides. Blocks are few and carry
-        unequal information, so the deviation is increased: the 95 % interval of a normal distribution becomes as wide
-        as the interval of Student's t with the degrees of freedom of the blocks' scatter ([Cameron2015]_ sec. VI).
+        The jackknife includes model errors, which the assumption of independent noise hides. Blocks are few and carry
+        unequal information, so the deviation is enlarged: its normal 95 % interval becomes as wide as the interval of
+        Student's t with the degrees of freedom of the blocks' scatter ([Cameron2015]_ sec. VI).
         """
         count = len(blocks)
         if count < _MIN_JACKKNIFE_BLOCKS:
@@ -202,13 +202,13 @@ class GainFit:
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def weights(self, fraction: Array | float) -> Array:
-        """Residual weights ``(n,)`` for a given independent share ``(n,)`` of samples."""
+        """Residual weights ``(n,)`` for a given share ``(n,)`` of independent samples."""
         squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
         counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(fraction) / np.maximum(np.sqrt(squares / counts), 1e-9))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian with respect to parameters (in units of the root) and ``-log g``, and residuals, with the prior."""
+        """Jacobian and residuals of data and prior, with respect to parameters in units of the root, and ``-log g``."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
         for block in self.blocks:
@@ -227,7 +227,7 @@ class GainFit:
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
     def channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
-        """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
+        """Rows ``(k, p)`` in the layout's columns, and residuals ``(k,)``, of every joint."""
         load, information = block
         pairs = []
         for channel, inverse in zip(information.channels, self.inverse, strict=True):
@@ -237,7 +237,7 @@ class GainFit:
         return pairs
 
     def log_covariance(self, fraction: Array) -> Array:
-        """``(n, n)`` covariance of the logarithms of the gains for a given independent share ``(n,)`` of samples."""
+        """``(n, n)`` covariance of the logarithms of the gains, for a given share ``(n,)`` of independent samples."""
         J, _ = self.system(self.weights(fraction))
         size = len(self.root)
         return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
@@ -255,14 +255,14 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     """Report loads on a single body that do not act at their declared position.
 
     The mass of a load sets the scale of all gains. A wrongly declared centre of mass makes the gains wrong, too, and
-    their intervals do not include this error. So the first moments and inertia of the loads are estimated again
-    together with the gains, with only the masses given, and compared with the declaration.
+    their intervals do not include this error. So this check takes only the masses as given, estimates first moments
+    and inertias of the loads together with the gains, and compares the centres of mass with the declared centres.
 
     Parameters
     ----------
     fit : fit with the loads as declared
     fraction : (n,), independent share of the samples
-    wider : ratio of the deviations to the deviations under independent noise
+    wider : factor by which deviations exceed deviations under independent noise
     """
     declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
     if not declared:
@@ -305,7 +305,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
 
 
 def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], starts: Sequence[int]) -> tuple[Array, Array]:
-    """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
+    """Best change ``(l, 9)`` of each load's first moments and inertia, and covariance ``(9 l, 9 l)`` of all changes."""
     weights = fit.weights(fraction)
     J, residuals = fit.system(weights)
     count = _UNKNOWNS_PER_LOAD * len(loads)
@@ -329,5 +329,5 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], starts: 
 
 
 def _starts(load: Array) -> list[int]:
-    """Column of the mass of every body with a load."""
+    """Column of the mass of every loaded body."""
     return [BODY_PARAMETERS * int(body) for body in np.unique(np.flatnonzero(load) // BODY_PARAMETERS)]

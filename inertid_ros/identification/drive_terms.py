@@ -16,20 +16,21 @@ from inertid_ros.identification.information.information import EarlierEquations,
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
 
-_FALSE_POSITIVE_RATE = 1e-2  # of joints, or robots, without the term
-# Weight of the prior on drives: negligible, only for joints without samples. With a prior on Coulomb and viscous
-# friction, Stribeck friction would explain the part that the prior suppresses.
+_FALSE_POSITIVE_RATE = 1e-2  # share of joints, or robots, without the term that pass the test
+# Weight of the prior on drives: negligible, only to settle joints without samples. A strong prior would suppress a
+# part of Coulomb and viscous friction, which Stribeck friction would then explain.
 _VAGUE_PRIOR_WEIGHT = 1e-3
 _MIN_TRANSITION_SPEED = 1e-3  # rad/s or m/s; slower motion is as good as rest
-# tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
+# For normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)). With this factor, tanh(v / transition speed) has an
+# equal slope at zero.
 _TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
 MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
 _SPEED_CANDIDATES, _MAX_SPEED_SWEEPS = 14, 3
-_LOG_SPEED_STEP = 0.02  # of the logarithm of a speed, for derivatives
-_MAX_SPEED_STEPS, _LOG_SPEED_TOLERANCE = 12, 0.01  # of the logarithm of a speed
+_LOG_SPEED_STEP = 0.02  # step of a speed's logarithm for numerical derivatives
+_MAX_SPEED_STEPS, _LOG_SPEED_TOLERANCE = 12, 0.01  # Newton steps, and tolerance of a speed's logarithm
 _MAX_LOG_SPEED_STEP = np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) / (_SPEED_CANDIDATES - 1)  # to the next candidate
-_MIN_TRANSITION_SPEEDS = 3.0  # in transition speeds: the transition hides Stribeck friction of a lower speed
-# Precision of a logarithm that is uniform over the range.
+_MIN_TRANSITION_SPEEDS = 3.0  # least speed in transition speeds; the transition hides slower Stribeck friction
+# Inverse variance of a log speed that is uniform between the least and the largest speed.
 _LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2
 
 
@@ -40,7 +41,7 @@ class DriveTermFit:
     Attributes
     ----------
     factor, side : ndarray, shape (n, n) and (n,)
-        Whitened equations ``factor y = side`` of the parameters of the term; all other parameters are eliminated.
+        Whitened equations ``factor y = side`` of the term's parameters ``y``; all other parameters are eliminated.
     """
 
     parameters: Array
@@ -49,27 +50,27 @@ class DriveTermFit:
 
     @property
     def significance(self) -> Array:
-        """``(n,)`` parameters over their standard deviations; the square is the misfit that a parameter explains."""
+        """Parameters ``(n,)`` over their standard deviations; the square is the misfit that a parameter explains."""
         inverse = solve_triangular(self.factor, np.eye(len(self.side)))
         return np.asarray(inverse @ self.side / np.linalg.norm(inverse, axis=1), dtype=float)
 
     @property
     def explained(self) -> float:
-        """Misfit in variances that the term of all joints together explains, with parameters not below zero."""
+        """Weighted squared misfit that the term explains over all joints together, with parameters not below zero."""
         _, left = scipy.optimize.nnls(self.factor, self.side)
         return float(self.side @ self.side - left**2)
 
 
 @dataclass(frozen=True)
 class DriveTermTest:
-    """Significance test of a drive term, with a normal prior of bodies under the pullback metric ([Lee2019]_ eq.
-    4.3.37).
+    """Significance test of a drive term.
 
-    Only independent samples count. The test is one-sided, since the parameters cannot be negative.
+    The prior of bodies is normal under the pullback metric ([Lee2019]_ eq. 4.3.37). Only independent samples count.
+    The test is one-sided, since the parameters cannot be negative.
 
     Attributes
     ----------
-    weights : (c,), weights for equations of unit variance per channel
+    weights : (c,), weight that scales a channel's equations to unit variance
     counts : (c,), number of independent samples per channel
     """
 
@@ -92,7 +93,7 @@ class DriveTermTest:
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
-        """Mask ``(n,)`` of joints whose best of ``tried`` parameters is improbably significant for noise alone."""
+        """Mask ``(n,)`` of joints whose significance, the best of ``tried`` values, is improbable under noise alone."""
         chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
         return np.asarray(tried * chance < _FALSE_POSITIVE_RATE)
 
@@ -108,10 +109,10 @@ class DriveTermTest:
 
 
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
-    """Set transition speeds of friction to the noise of velocity.
+    """Set transition speeds of friction from the noise of velocity.
 
     Near zero the sign of a measured velocity is uncertain. The expected sign, given the measurement, makes friction
-    parameters right on average; the bare sign would make them too small. Given transition speeds of the robot stay.
+    parameters right on average; the bare sign would make them too small. Transition speeds given by the robot stay.
     """
     for samples in recordings:
         equations.check(samples)
@@ -138,7 +139,7 @@ def check_stribeck(equations: Equations) -> None:
 
 def _with_stribeck_of(
         equations: Equations, information: Information, present: NDArray[np.bool_]) -> tuple[Equations, Information]:
-    """Set the columns of joints without Stribeck friction to zero."""
+    """Set the Stribeck columns of all joints to zero, except for joints in the mask ``present`` ``(n,)``."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
         return equations, information
@@ -165,11 +166,11 @@ def stribeck_where_significant(
 
 @dataclass(frozen=True)
 class _SpeedGrid:
-    """Fits at speeds of every joint on a grid, compressed once.
+    """Information on a grid of Stribeck speeds, compressed once, for fits at any combination of joint speeds.
 
     Attributes
     ----------
-    informations : information with the speeds of all joints at each point of the grid
+    informations : per grid point, information with the speeds of all joints at this point
     """
 
     equations: Equations
@@ -187,7 +188,7 @@ class _SpeedGrid:
         return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:
-        """Half the weighted squared errors ``(k, n)`` of every joint at every point, for equal parameters."""
+        """Half the weighted squared error ``(k, n)`` at each grid point and joint, for one set of parameters."""
         joints = self.equations.joint_channels
         squares = [
             [channel.squared_error(parameters) for channel in information.channels[joints]]
@@ -200,14 +201,15 @@ def fitted_stribeck(
 ) -> tuple[Equations, Information, Array]:
     """Fit the Stribeck speed of every joint, and keep Stribeck friction only if it is significant.
 
-    Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on its own speed alone.
-    So equations compressed once, at speeds that all joints share, give every combination of speeds.
+    Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on the speed of this joint
+    alone. So equations compressed once per grid point, with one speed for all joints, give every combination of
+    speeds.
 
-    Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, outside the transition at zero. If the
-    best candidate is the first or the last, or if Coulomb friction would be negative, the effect is stiction or
-    nonlinear viscous friction. Newton steps lead from the best candidates to the optimum of all speeds together. A
-    joint without Stribeck friction keeps its speed. Equations of an earlier result, at another speed, carry no
-    information about Stribeck friction.
+    Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, outside the transition at zero. An
+    optimum at the first or last candidate, or with negative Coulomb friction, does not count: the effect is stiction
+    or nonlinear viscous friction. Newton steps lead from the best candidates to the optimum of all speeds together. A
+    joint without Stribeck friction keeps its given speed. Equations of an earlier result hold at other speeds, so they
+    contribute no information about Stribeck friction.
 
     Returns
     -------
@@ -245,12 +247,12 @@ def fitted_stribeck(
 
 
 def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Best candidate ``(n,)`` of every joint, given all other joints' speeds; ``hidden`` ``(n, k)`` are excluded."""
+    """Best candidate ``(n,)`` of every joint at all other joints' speeds; ``hidden`` ``(n, k)`` excludes candidates."""
     layout = grid.equations.model.layout
     joints, count = len(layout.joints), len(grid.informations)
 
     def explained(points: NDArray[np.intp]) -> Array:
-        """``(n,)`` misfit that Stribeck friction of a joint explains; zero if its Coulomb friction is below zero."""
+        """Misfit ``(n,)`` that each joint's Stribeck friction explains; zero if its Coulomb friction is negative."""
         fit = grid.fit(points)
         dry = fit.parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(joints)
         return np.where(dry >= 0, np.maximum(fit.significance, 0.0) ** 2, 0.0)
@@ -270,11 +272,12 @@ def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array, Array, Array, _SpeedGrid]:
-    """Speeds ``(n,)`` of the least misfit, slopes ``(p, n)`` of the parameters by log speeds, covariance ``(n, n)`` of
-    log speeds, and the grid around the speeds.
+    """Minimise the misfit over the speeds ``(n,)`` of all joints by Newton's method.
 
-    At the best parameters, the misfit has the slope of the misfit at constant parameters. So its slope follows from
-    each joint's own equations, and its curvature from the change of the best parameters with every speed.
+    Return the speeds, the slopes ``(p, n)`` of the parameters by log speeds, the covariance ``(n, n)`` of log speeds,
+    and the grid around the speeds. At the best parameters, the slope of the misfit is its slope at constant
+    parameters. So the slope follows from each joint's own equations; the curvature also needs the change of the best
+    parameters with every speed.
     """
     joints, step = len(speeds), _LOG_SPEED_STEP
     middle, low, high = np.ones(joints, dtype=int), 0, 2

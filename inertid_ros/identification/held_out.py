@@ -1,7 +1,7 @@
 """Validation without new motion: on blocks of the fitted data, and on held-out data that repeat fitted motion.
 
-Information is additive: the data without a block are the sum of all other blocks, so a block costs one more solve but
-not another pass over the samples.
+Information is additive: the data without a block are the sum of all other blocks, so each held-out block costs one
+more solve but not another pass over the samples.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from .least_squares import least_squares
 from .map_fit import FitData, MapFit
 
 HELD_OUT_BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
-_MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block without the periods of the cutoff at its ends
+_MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block after its ends are dropped, see _without_ends
 
 
 @one_thread()
@@ -35,7 +35,8 @@ def validate_on_blocks(
 ) -> Validation | None:
     """Errors on contiguous blocks, each predicted by a fit to all other blocks; None if there is too little data.
 
-    A gap of one period of the filter's cutoff separates a block from the fitted data: samples within it share noise.
+    A gap of one period of the filter's cutoff separates a block from the fitted data, since closer samples share
+    noise.
 
     Parameters
     ----------
@@ -67,11 +68,14 @@ def validate_on_blocks(
 def refitted(
         estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
         constraints: Constraints) -> Array:
-    """Fit parameters ``(p,)`` to a part of the data, with the data and prior weights of the whole fit.
+    """Fit parameters ``(p,)`` to a part of the data.
+
+    The consistent estimator keeps the channel weights and the prior spread of the whole fit; classical estimators
+    estimate weights again.
 
     Parameters
     ----------
-    recordings, information : part of the data; classical estimators use its recordings
+    recordings, information : part of the data; classical estimators use the recordings
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
@@ -92,10 +96,10 @@ def _without_ends(block: Samples) -> Samples:
 def check_new_motion(
         estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples], options: IdentifyOptions,
         constraints: Constraints) -> tuple[Finding, ...]:
-    """Findings on held-out recordings that repeat the motion of fitted recordings.
+    """Report held-out recordings that repeat the motion of fitted recordings.
 
-    A recording of this kind still tests generalisation if recordings of another motion were fitted, too: a fit to
-    these recordings alone must predict it.
+    If other motions were fitted, too, a repeated motion can still test generalisation. The finding is then only a
+    notice if a fit to the other recordings alone predicts the repeated motion.
 
     Parameters
     ----------
@@ -122,7 +126,7 @@ def check_new_motion(
 def _error_of_fit_to(
     others: Sequence[Samples], estimate: Estimate, samples: Samples, options: IdentifyOptions, constraints: Constraints
 ) -> float | None:
-    """Relative torque error of a fit to other recordings on some samples; None if its checks fail."""
+    """Relative torque error on ``samples`` of a fit to ``others``; None if the checks of the error fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
     calibrated, prior = (torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))

@@ -21,29 +21,29 @@ from .drive_terms import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
 from .term_choice import choose_terms
 
-_LOAD_ITERATIONS = 2  # the load differs little between prior and estimated bodies, and hardly after that
+_LOAD_ITERATIONS = 2  # friction loads of prior and estimated bodies differ little; two iterations suffice
 
 
 @dataclass(frozen=True)
 class IdentificationProgress:
-    """Progress of an identification."""
+    """Stage of an identification, and completed fraction (0 to 1) of the whole."""
 
     stage: str
     fraction: float
 
     def within(self, begin: float, end: float) -> "IdentificationProgress":
-        """Return the progress of a longer task, of which this task fills the fractions ``begin`` to ``end``."""
+        """Convert to the progress of a longer task, in which this task takes the fractions ``begin`` to ``end``."""
         return replace(self, fraction=begin + (end - begin) * self.fraction)
 
 
 @dataclass(frozen=True)
 class StreamedSamples:
-    """Samples of one robot, filtered in the same way, that do not fit into memory together.
+    """Samples of one robot that do not all fit into memory; all passed the same filter.
 
     Attributes
     ----------
-    kept : samples in memory, which determine delay, limits of outliers, noise and the choice of terms
-    further : all other samples, read one at a time, which count for parameters and covariance
+    kept : samples in memory; these alone set the delay, outlier limits, correlation of noise and choice of terms
+    further : all other samples, read one recording at a time; these add to parameters and covariance
     """
 
     kept: Sequence[Samples]
@@ -58,18 +58,19 @@ def identify(
 ) -> Estimate:
     """Identify physically consistent parameters by weighted least squares with a geometric prior.
 
-    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. Equations of a channel are
-    weighted by its residual's standard deviation, which is iterated, and by the number of independent samples of its
-    correlated residual. So neither a noisy channel nor a high sampling rate dominates. Options with a classical
-    estimator call :func:`.least_squares` and return a :class:`.LeastSquaresEstimate`.
+    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. A channel is one measured
+    quantity, such as a joint's torque. Its weight follows from the standard deviation of its residual, iterated to a
+    fixed point, and from its number of independent samples. So neither a noisy channel nor a high sampling rate
+    dominates. If the options select a classical estimator, :func:`.least_squares` does the fit and returns a
+    :class:`.LeastSquaresEstimate`.
 
     Parameters
     ----------
     source : equations, or a robot for its equations of the configured type
     data : sequence of Samples, StreamedSamples or Information
-        Prepared samples of any number of recordings, or their information if memory must not grow with them.
-        Information contains neither outliers nor the correlation of residuals: all equations count as independent.
-        Options that need every sample do not accept streamed samples, see :func:`takes_further`.
+        Prepared samples of any number of recordings, or their compressed information if memory must not grow with the
+        recordings. Information shows neither outliers nor the correlation of residuals: all equations count as
+        independent. Options that need every sample do not accept streamed samples, see :func:`takes_further`.
     constraints : constraints beyond physical consistency
 
     Raises
@@ -111,10 +112,11 @@ def identify(
 
 
 def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> bool:
-    """Check whether samples can be read one at a time, keeping only their information.
+    """Check whether a fit can read samples one recording at a time and keep only their information.
 
-    Other options need every sample: classical estimators weigh single samples, fitted Stribeck speeds and friction
-    under load change the equations of every sample, and noise of the regressor is weighed over all samples.
+    Some options need every sample: classical estimators use the residual of every sample, fitted Stribeck speeds,
+    drive gains and friction under load change the equations of every sample, and equations of momentum average the
+    noise of their regressor over all samples.
     """
     equations = equations_of(source, options.equations)
     return (
@@ -129,12 +131,12 @@ def _fitted(
         data: FitData, options: IdentifyOptions, constraints: Constraints,
         progress: Callable[[IdentificationProgress], None]) -> Estimate:
     """Fit prepared data, step by step."""
-    # Weights of the channels and prior spread, with all samples as independent as the filter leaves them.
+    # Channel weights and prior spread; only the band of the low-pass limits the number of independent samples.
     fit = MapFit.of(data, options, constraints).reweighted()
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
-        # Remove outliers by the residuals, then count independent samples. Outliers would distort this count, so the
-        # fit begins again without them.
+        # Remove outliers by their residuals, then count independent samples. Outliers distort the count, so the fit
+        # starts again without them.
         fit = fit.without_outliers()
         if fit.outliers is not None and fit.outliers.any():
             fit = fit.with_all_independent().reweighted().without_outliers()
@@ -142,15 +144,15 @@ def _fitted(
         if data.further:
             progress(IdentificationProgress("compressing", 0.6))
             fit = fit.with_further().reweighted()
-        # Friction and rotor inertia that are significant in the data.
+        # Keep Stribeck friction and rotor inertia only if they are significant in the data.
         fit = fit.with_chosen_terms()
-        # All independent samples count, under the prior spread found so far.
+        # Count all independent samples at full weight, under the prior spread found so far.
         fit = fit.undiscounted()
     return fit.estimate()
 
 
 def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
-    """Data with equations whose loads follow from the bodies of an estimate."""
+    """Compute the loads on friction from the estimated bodies, and compress the data again."""
     model = replace(data.equations.model, fitted_bodies=estimate.bodies)
     equations = equations_of(model, data.equations.equation_type)
     information = replace(compress(equations, data.recordings), earlier=data.information.earlier)
@@ -185,7 +187,7 @@ def _prepared_data(
 
 
 def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints) -> LeastSquaresEstimate:
-    """Estimate of a classical method, which takes no constraints."""
+    """Fit by a classical estimator; constraints raise an error."""
     if options.fit_stribeck_speed:
         first = MapFit.of(data, options, Constraints()).reweighted().without_outliers().reweighted()
         data = first.with_chosen_stribeck().data

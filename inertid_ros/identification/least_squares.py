@@ -1,8 +1,9 @@
 """Classical estimators: ordinary, weighted, truncated, reduced and robust least squares.
 
-All methods are one linear estimator on compressed information. It fits the directions of a :class:`.ParameterSpectrum`
-that the data determine well enough, and keeps the prior along all other directions. Estimates may be physically
-inconsistent: :attr:`LeastSquaresEstimate.consistent` reports it, and validation rejects inconsistent estimates.
+All methods share one linear estimator on compressed information. The estimator fits the directions of a
+:class:`.ParameterSpectrum` that the data determine well enough, and keeps the prior (or zero, if configured) along all
+other directions. An estimate may be physically inconsistent; :attr:`LeastSquaresEstimate.consistent` is then false,
+and validation rejects the estimate.
 """
 
 import logging
@@ -31,14 +32,14 @@ from inertid_ros.robot.model import RobotModel
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
 _log = logging.getLogger(__name__)
-_VARIANCE_LIMIT = 0.01  # largest variance of a direction fitted by rank variance; the prior's variance is about 0.1
-_CROSS_VALIDATION_SETS = 5  # pieces of a single recording, for rank held_out
+_VARIANCE_LIMIT = 0.01  # rank rule variance fits directions up to this variance; the prior has about 0.1
+_CROSS_VALIDATION_SETS = 5  # pieces into which rank rule held_out cuts a single recording
 HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
-_SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
-_UNCHECKED_DECREASE = 1e-9  # of the objective: rounding hides a smaller decrease
-_CLIPPED_CURVATURE_SHARE = 0.02  # share of the clipped equations' curvature, for directions that only they excite
+_SQUARE_ROUNDING = 1e-24  # rounding error of the objective, as a share of the sum of squared torques
+_UNCHECKED_DECREASE = 1e-9  # share of the objective; rounding hides a smaller decrease
+_CLIPPED_CURVATURE_SHARE = 0.02  # added share of the curvature of all equations, for weak directions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +52,9 @@ class LeastSquaresEstimate(Estimate):
     ----------
     spectrum : all directions that motion excites, best determined first
     variances : ndarray, shape (r,)
-        Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); the variance of the prior is
-        ``prior_spread**2`` under the metric.
-    scores : (r + 1,), score of every rank from zero if a score chose the rank, else empty
+        Variance of the estimate along each direction, from the noise, ascending ([Lee2019]_ eq. 4.5.53). For
+        comparison, the prior's variance along a direction is ``prior_spread**2`` under the metric.
+    scores : (r + 1,), score of each rank from 0 to r; empty if the rank rule uses no scores
     """
 
     rank: int
@@ -74,13 +75,13 @@ def least_squares(
     ----------
     equations : equations, or a robot for its force equations
     data : sequence of Samples or Information
-        Recordings, or their information. The robust loss and the correlation of residuals need recordings; without
-        this correlation all samples count as independent.
+        Recordings, or their information. The robust loss needs recordings. Information does not show the correlation
+        of residuals, so all samples then count as independent.
 
     Raises
     ------
     IdentificationError
-        No usable samples, no torque, no more equations than parameters, or no convergence.
+        No usable samples, zero torque throughout, too few equations for the parameters, or no convergence.
     """
     began = time.perf_counter()
     options = options or LeastSquaresOptions()
@@ -94,7 +95,7 @@ def least_squares(
     else:
         fit = linear_problem.weighted(information, np.ones(equations.count))
         if recordings and not options.independent:
-            # Samples count by the correlation of their residuals.
+            # Fit again with the number of independent samples, by the correlation of residuals.
             residuals = Residuals.from_parameters(equations, recordings, fit.parameters)
             fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
             fit = linear_problem.weighted(information, fraction, fit.weights)
@@ -122,7 +123,10 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
-    """Rank, and the score of every rank ``(r + 1,)`` from zero if a score chose the rank, else empty ``(0,)``."""
+    """Choose the rank by the configured rule.
+
+    Also return the score ``(r + 1,)`` of each rank from 0 to r; empty ``(0,)`` if the rule uses no scores.
+    """
     rule = linear_problem.options.rank
     if rule == "full":
         return fit.spectrum.count, np.zeros(0)
@@ -155,7 +159,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
     Returns
     -------
     ndarray, shape (r + 1,)
-        Score per rank from zero; infinite if there are no more equations than directions.
+        Score of each rank from 0 to r; infinite for ranks not below the number of equations.
     """
     dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
     freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)
@@ -164,7 +168,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
 
 
 def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> Array:
-    """``(m,)`` weighted squared error per equation of ``(m, p)`` parameter vectors on held-out data."""
+    """Weighted squared error ``(m,)`` per held-out equation, for parameter vectors ``(m, p)``."""
     total = np.zeros(len(solutions))
     for channel, weight in zip(held_out.channels, weights, strict=True):
         extended = np.column_stack([solutions[:, channel.columns], np.full(len(solutions), -1.0)])
@@ -173,8 +177,9 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
-    """``(r + 1,)`` mean score over cross-validation sets, each held out in turn: the recordings, or contiguous pieces
-    of a single recording, since neighbouring samples are alike.
+    """Mean score ``(r + 1,)`` of each rank over cross-validation sets, each held out in turn.
+
+    Each recording is a set. A single recording is cut into contiguous pieces, since neighbouring samples are alike.
     """
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
@@ -218,28 +223,29 @@ class Residuals:
         return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in self.sizes], least)
 
     def clipped_share(self, scale: Array) -> Array:
-        """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
+        """Share ``(n,)`` of residuals that the loss clips; at most half, since the limit is above their median."""
         limits = zip(self.sizes, HUBER_TUNING * scale, strict=True)
         return np.array([np.mean(size > limit) if len(size) else 0.0 for size, limit in limits])
 
     def objective(self, scale: Array, weights: Array) -> float:
-        """Huber's loss, over all joints."""
+        """Weighted Huber loss, summed over all joints."""
         total = 0.0
         for size, limit, weight in zip(self.sizes, HUBER_TUNING * scale, weights, strict=True):
             total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
         return total
 
     def pseudo_values(self, scale: Array) -> Iterator[Samples]:
-        """Yield the recordings with pseudo-values for torques.
+        """Yield the recordings with pseudo-values in place of torque.
 
-        The clipped residual is divided by the unclipped share, so that its variance is the variance of the estimator.
+        A pseudo-value is the prediction plus the clipped residual over the unclipped share. With this divisor, the
+        variance of the pseudo-values gives the variance of the estimator.
         """
         limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
 
     def clipped_torque(self, scale: Array) -> Iterator[Samples]:
-        """Yield recordings whose torque is the clipped residual."""
+        """Yield the recordings with the clipped residual in place of torque."""
         limit = HUBER_TUNING * scale
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=np.clip(values, -limit, limit))
@@ -250,10 +256,9 @@ class Residuals:
             yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
-        """Independent share ``(n,)`` of the samples, from the correlation of the clipped residual and the low-pass
-        band.
+        """Share ``(n,)`` of independent samples, by the correlation of clipped residuals and the band of the low-pass.
 
-        It is one if the residual is below ``least`` and thus only rounding.
+        The share is one if the residual is only rounding, that is, not above ``least``.
         """
         limit = HUBER_TUNING * scale
         clipped = [np.clip(values, -limit, limit) for values in self.values]
@@ -265,16 +270,16 @@ class Residuals:
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
     """Fit of full rank under Huber's loss, which bounds the influence of gross outliers.
 
-    The scale is the median absolute residual. The minimum equals the solution of least squares on pseudo-values, the
-    prediction plus the clipped residual ([Huber1981]_ sec. 7.6-7.8). Pseudo-values give ordinary information, so ranks,
-    variances and covariances follow as usual. Newton's method finds the minimum. A fixed-point iteration of
-    pseudo-values would take dozens of passes over recordings of real arms, whose residuals are clipped over long
+    The scale comes from the median absolute residual. The minimum equals the least-squares solution for pseudo-values,
+    that is, predictions plus clipped residuals ([Huber1981]_ sec. 7.6-7.8). Pseudo-values compress to ordinary
+    information, so ranks, variances and covariances follow as usual. Newton's method finds the minimum: a fixed-point
+    iteration of pseudo-values would take dozens of passes for real arms, whose residuals are clipped over long
     stretches.
 
     Raises
     ------
     IdentificationError
-        No minimum within the passes.
+        No minimum within the maximum number of passes.
     """
     equations = linear_problem.equations
     fit = linear_problem.weighted(measured, np.ones(equations.count))
@@ -284,8 +289,8 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     if not linear_problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = linear_problem.weighted(information, fraction, fit.weights)
-    # Scale and weights stay fixed from here on, so the loss is one convex function. Pseudo-values divide residuals by
-    # the unclipped share, so the weights of the loss are larger.
+    # Scale and weights stay fixed from here on, so the loss is one convex function. The squared weight of a
+    # pseudo-value is the squared weight of the loss times the unclipped share.
     weights = fit.weights
     if linear_problem.options.weighting == "residual":
         weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
@@ -310,7 +315,7 @@ def _settle(linear_problem: LinearProblem, residuals: Residuals, fit: LinearFit)
 
 
 def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Residuals, float, int]:
-    """Residuals at the minimum, bound of objective minus optimum, and number of passes."""
+    """Minimise the loss; return residuals at the minimum, bound of objective minus optimum, and number of passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
     residuals = residuals.at(at)
     objective = residuals.objective(scale, weights)

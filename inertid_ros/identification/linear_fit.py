@@ -1,4 +1,4 @@
-"""Linear least squares of full rank with weights at their fixed point, and the spectrum of its directions."""
+"""Linear least squares of full rank with iterated weights, and the spectrum of parameter directions."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,24 +16,24 @@ from inertid_ros.regressors.equations import Equations
 
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
 _PERFECT_FIT_SHARE = 1e-9  # of the torque: a smaller residual is rounding
-_WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
-_TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker torque counts as this
+_WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque; for base parameters, weaker joints count as this strong
+_TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque; weaker torques are raised to it
 
 
 @dataclass(frozen=True)
 class ParameterSpectrum:
-    """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters ([vanDerGaag2024]_ eq.
-    15-23).
+    """Singular value decomposition of equations ``R x = z`` around a centre, in scaled parameters.
 
-    With base parameters ``x_B = B x``, metric ``G`` of the scaling and its pushforward ``H0 = (B G^-1 B^T)^-1``
-    ([Lee2019]_ eq. 4.3.35), ``B @ directions`` are the ``v_i`` of [Lee2019]_ eq. 4.5.53 and ``1 / strengths**2`` the
-    ``lambda_i``: eigenvalues of the covariance normalised by ``H0``.
+    The method is [vanDerGaag2024]_ eq. 15-23. With base parameters ``x_B = B x`` and the metric ``G`` of the scaling,
+    let ``H0 = (B G^-1 B^T)^-1`` be the pushforward of ``G`` ([Lee2019]_ eq. 4.3.35). Then ``B @ directions`` are the
+    ``v_i`` of [Lee2019]_ eq. 4.5.53, and ``1 / strengths**2`` are the ``lambda_i``, the eigenvalues of the covariance
+    normalised by ``H0``.
 
     Attributes
     ----------
     directions : (p, r), orthonormal under the scaling, and orthogonal to all directions that motion cannot excite
-    strengths : (r,), singular values, descending: effect of a unit step along a direction on the equations
-    left : (k, r), orthonormal directions in the equations
+    strengths : (r,), singular values, descending: a unit step along a direction changes ``R x`` by this length
+    left : (k, r), left singular vectors
     projections : (r,), ``left.T @ (z - R centre)``
     """
 
@@ -49,21 +49,24 @@ class ParameterSpectrum:
 
     @cached_property
     def solutions(self) -> Array:
-        """Solutions ``(r + 1, p)`` of every rank from zero: least squares along the first directions, the centre along
-        all other directions ([vanDerGaag2024]_ eq. 20-23; [Lee2019]_ eq. 4.5.60).
+        """Solution of each rank from 0 to r, ``(r + 1, p)``, see [vanDerGaag2024]_ eq. 20-23 and [Lee2019]_ eq. 4.5.60.
+
+        A solution is least squares along the first directions, and the centre along all other directions.
         """
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
 
     def roots(self, rank: int) -> Array:
-        """``(p, rank)`` with ``roots @ roots.T`` the covariance of the solution under noise of variance one."""
+        """Square root ``(p, rank)`` of the solution's covariance ``roots @ roots.T`` under noise of unit variance."""
         return self.directions[:, :rank] / self.strengths[:rank]
 
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """``U, s, V`` of a tall matrix by Jacobi rotations. They keep weak directions accurate relative to their own size:
-    grams next to tons, micrometres next to metres.
+    """Compute ``U, s, V`` of a tall matrix by Jacobi rotations.
+
+    Jacobi rotations keep weak directions accurate relative to their own size: grams next to tons, micrometres next to
+    metres.
     """
     strengths, left, right, work, _, info = lapack.dgejsv(matrix, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
     if info != 0:  # no convergence, rarely if ever
@@ -74,7 +77,7 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """Fit of full rank. The residual gives the noise; if it also gives weights, weighted equations have variance one.
+    """Fit of full rank. The residual sets the noise level; under residual weighting, equations have unit variance.
 
     Attributes
     ----------
@@ -100,20 +103,21 @@ class LinearFit:
 
     @property
     def noise(self) -> Array:
-        """``(n,)`` variance of an independent weighted equation per joint."""
+        """Noise variance ``(n,)`` of each joint's weighted equations, increased by the correlation of samples."""
         return self.weights**2 * self.deviation**2 / self.fraction
 
     @property
     def variances(self) -> Array:
-        """``(r,)`` variance along every direction, ascending, with the pooled noise of all joints ([Lee2019]_ eq.
-        4.5.53; [vanDerGaag2024]_ eq. 33-34).
+        """Variance ``(r,)`` of the estimate along each direction, ascending, from the pooled noise of all joints.
+
+        See [Lee2019]_ eq. 4.5.53 and [vanDerGaag2024]_ eq. 33-34.
         """
         pooled = float(np.average(self.noise, weights=self.information.counts))
         return np.asarray(pooled / self.spectrum.strengths**2)
 
 
 def least_deviation(information: Information) -> Array:
-    """``(n,)`` lower bound of residual deviations, above zero: a smaller residual is a perfect fit."""
+    """Lower bound ``(n,)`` of residual deviations, above zero; a smaller residual is rounding of a perfect fit."""
     return _PERFECT_FIT_SHARE * _level(information)
 
 
@@ -124,7 +128,7 @@ def _level(information: Information) -> Array:
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """Linear least-squares problem, without the weights, pseudo-values and ranks that change between fits.
+    """Parts of a linear least-squares problem that stay fixed while weights, pseudo-values and ranks change.
 
     Attributes
     ----------
@@ -160,7 +164,7 @@ class LinearProblem:
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
-        """Spectrum of weighted equations along the directions of the base parameters, which fix the rank once."""
+        """Spectrum of weighted equations; for all weights, the rank is the number of base parameters."""
         if self.base.count == 0:
             raise IdentificationError("least squares: the motion excites no parameter; check that the robot moved")
         R, z = information.whitened(weights)
@@ -176,7 +180,7 @@ class LinearProblem:
         return LinearFit(information, weights, deviation, fraction, spectrum, none + np.inf, none)
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
-        """Fit with the weights of the options, at their fixed point ([vanDerGaag2024]_ eq. 29-32)."""
+        """Fit with configured weighting; iterate residual weights to a fixed point ([vanDerGaag2024]_ eq. 29-32)."""
         weighted, weights = self.options.weighting == "residual", start
         if weights is None:
             weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
@@ -191,7 +195,7 @@ class LinearProblem:
         raise IdentificationError("least squares: weights do not converge; record more motion or use weighting none")
 
     def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
-        """``(n,)`` residual deviation per joint for the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
+        """Residual deviation ``(n,)`` per joint for the remaining degrees of freedom ([vanDerGaag2024]_ eq. 30)."""
         roots, parameters = spectrum.roots(rank), spectrum.solutions[rank]
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
@@ -208,7 +212,7 @@ class LinearProblem:
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
     def covariance(self, fit: LinearFit, rank: int) -> Array:
-        """``(p, p)`` mean squared error of a rank: noise along fitted directions, prior error along all others."""
+        """Mean squared error ``(p, p)`` of a rank: noise along fitted directions, prior error along all others."""
         roots = fit.spectrum.roots(rank)
         normal, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
         for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):

@@ -1,4 +1,4 @@
-"""MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point.
+"""MAP fit: iterate channel weights, prior spread and solution to a fixed point.
 
 A :class:`MapFit` is the state of a fit. Each step returns the next state, so that a fit reads as a list of steps.
 """
@@ -35,7 +35,7 @@ from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_wh
 
 _MAX_REWEIGHTINGS = 30
 _REWEIGHTING_TOLERANCE = 3e-3
-_COARSER_FACTOR = 10.0  # times larger deviations, if the solver finds no optimum
+_COARSER_FACTOR = 10.0  # factor on the deviations if the solver finds no optimum
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class FitData:
     Attributes
     ----------
     recordings : empty if only their information is given
-    prior_spreads : (nb,), prior spreads of single bodies; NaN (or None for all) selects the options' prior spread
-    further : samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`
+    prior_spreads : (nb,), prior spread per body; NaN (or None for all bodies) selects the options' prior spread
+    further : samples that are read one recording at a time, see :meth:`MapFit.with_further`
     """
 
     equations: Equations
@@ -63,7 +63,7 @@ class FitData:
 
     @cached_property
     def least_deviation(self) -> Array:
-        """``(c,)`` least deviation of each channel: its resolution, or rounding errors of its own equations."""
+        """Lower bound ``(c,)`` of residual deviations: error of the preparation, or rounding of equations if larger."""
         information = self.information
         measured, expected = information.rms_measured, information.rms_error(self.equations.model.prior)
         size = np.where(measured > 0, measured, expected)
@@ -78,18 +78,18 @@ class MapFit:
     Attributes
     ----------
     deviation, fraction : ndarray, shape (c,)
-        Standard deviation of the residual per channel, at first from the errors of the prior, and independent share of
-        the samples.
+        Per channel: standard deviation of the residual (at first, of the prior's residual), and share of independent
+        samples.
     regularization : regularization with the current prior spread
-    discount : weight of all data against the prior, while the prior spread is estimated
-    outliers : (c,), number of outliers left out so far; None without a search for outliers
+    discount : weight of all data against the prior, at most 1, while the prior spread is estimated
+    outliers : (c,), number of outliers left out so far; None before a search for outliers
     noise_ratio : ndarray or None, shape (c,)
-        Variance of a channel's noise at low frequency over the variance of its residual, for one independent sample.
+        Variance of independent noise with the effect of a channel's correlated residual, over the residual's variance.
     speed_covariance : (p, p), covariance of the parameters due to the uncertainty of fitted Stribeck speeds
     complete : Information or None
-        Information with the columns of left-out Stribeck friction: this friction may exist below the detection limit,
-        and is then an error of all friction.
-    left_out : parameters set to zero, since they are not significant; they may exist below the detection limit
+        Information that still has the columns of left-out Stribeck friction. The friction may exist below the
+        detection limit; the covariance includes the error that it then causes in all friction parameters.
+    left_out : parameters set to zero as not significant; true values may lie below the detection limit
     """
 
     data: FitData
@@ -116,7 +116,8 @@ class MapFit:
         plain = Regularization(
             options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)
         regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
-        # Weights by the errors of the prior, with samples as independent as the filter leaves them.
+        # Weights by the residuals of the prior; only the band of the low-pass limits the number of independent
+        # samples.
         information = data.information
         deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(data.recordings) if data.recordings else np.ones(len(deviation))
@@ -130,23 +131,23 @@ class MapFit:
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
-        """Parameters ``(p,)`` that keep their given values."""
+        """Mask ``(p,)`` of parameters that keep their prior values: fixed by constraints, or left out."""
         fixed = self.map_problem.constraints.fixed
         return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
 
     def undiscounted(self) -> "MapFit":
-        """Reweight with all independent samples, under the prior spread that was estimated with fewer samples.
+        """Reweight with all independent samples, under the prior spread estimated from discounted samples.
 
-        With all samples, the estimate of the prior spread would mistake residuals that correlate with the regressor for
-        bodies far from the prior. Under a fixed prior spread all samples may count: on recorded arms, parameters then
-        predict other motions better.
+        With all samples, the estimate of the prior spread would mistake residuals that correlate with the regressor
+        for bodies far from the prior. Under a fixed prior spread, all samples may count: on recordings of real arms,
+        the parameters then predict other motions better.
         """
         return replace(self, discount=1.0).reweighted(self.regularization.prior_spread)
 
     def reweighted(self, given_spread: float = 0.0) -> "MapFit":
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point.
 
-        A prior spread that is given, here or by the options, stays.
+        A nonzero ``given_spread``, or else a configured prior spread, stays fixed.
 
         Raises
         ------
@@ -158,18 +159,18 @@ class MapFit:
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
-            # Parameters under the weights so far, started at the last solution.
+            # Solve under the current weights, from the last solution.
             R, z = self.normalised_equations(fit.weights)
             try:
                 start = solution = self.map_problem.solve(R, z, fit.regularization, start)
             except ConvergenceError as error:
-                # Without noise, residuals fall below the solver's resolution next to the prior.
+                # Without noise, data outweigh the prior beyond the solver's resolution: use larger deviations.
                 if iteration == _MAX_REWEIGHTINGS - 1 or (fit.deviation > information.rms_measured).all():
                     raise ConvergenceError(f"{error}; {fit._most_weighted()}") from None
                 least, start = _COARSER_FACTOR * fit.deviation, None
                 fit = replace(fit, deviation=least)
                 continue
-            # Residual deviation per channel, then the prior spread of the largest evidence.
+            # Residual deviation per channel, then the prior spread of largest evidence.
             deviation = np.maximum(information.deviation(self._physical(solution)), least)
             prior_spread = given_spread or regularizers.prior_spread_of_largest_evidence(
                 R, solution, information.layout, fit.regularization, self._held)
@@ -196,16 +197,16 @@ class MapFit:
         return R, z
 
     def refitted(self, estimate: Estimate) -> Array:
-        """Fit parameters ``(p,)`` with the data and prior weights of an estimate, without iteration."""
+        """Fit parameters ``(p,)`` once, with the channel weights and the prior spread of an estimate."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
         return self._physical(self.map_problem.solve(R, z, regularization))
 
     def without_outliers(self) -> "MapFit":
-        """Leave gross outliers out, then weigh samples by the independence of their residuals.
+        """Leave gross outliers out, then discount samples for the correlation of their residuals.
 
-        Both use a solution in which samples count as independent as the filter leaves them. Data then outweigh the
-        prior, so residuals do not contain errors of the prior.
+        The current solution must count samples up to the limit by the low-pass band. Data then outweigh the prior, so
+        residuals do not contain errors of the prior.
         """
         data = self.data
         kept, outliers = data_checks.without_outliers(
@@ -217,14 +218,13 @@ class MapFit:
         return fit._discounted()
 
     def with_all_independent(self) -> "MapFit":
-        """Count samples again as independent as the filter leaves them."""
+        """Reset the share of independent samples to the limit by the low-pass band."""
         return replace(self, fraction=band_fraction(self.data.recordings), discount=1.0)
 
     def with_further(self) -> "MapFit":
-        """Add the equations of further samples.
+        """Compress further samples, one recording at a time, and add their equations.
 
-        They are read one at a time, and only their information stays. The samples in memory set their delay, their
-        limits of outliers and their weights.
+        The delay, the outlier limits and the share of independent samples come from the samples in memory.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = data_checks.OutlierLimits.from_residuals(
@@ -269,16 +269,17 @@ class MapFit:
         return [samples.tau - equations.predict(parameters, samples) for samples in self.data.recordings]
 
     def _discounted(self) -> "MapFit":
-        """Estimate the noise, and weigh samples by their independent share.
+        """Estimate the noise, and count only independent samples.
 
-        The correlation of residuals gives the proportions of the channels, since it is less noisy than their scores.
-        One factor from the scores of all channels weighs data against the prior.
+        The correlation of residuals sets the ratios between channels, since it scatters less than the scores of blocks
+        (see :func:`.noise_levels`). The scores of all channels together set one factor, which weighs data against the
+        prior.
         """
         recordings, residuals = self.data.recordings, self._residuals
         # Inverse Hessian in physical parameters; fixed parameters have no variance.
         root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
         root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
-        # Noise by the variation of scores, over the noise by the correlation of the residuals.
+        # Ratio of the noise by the variation of scores to the noise by the correlation of residuals.
         small, largest = noise_levels(self.data.equations, recordings, residuals, root @ root.T, self.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, self.fraction)
@@ -294,11 +295,11 @@ class MapFit:
         return self if chosen is self else chosen.reweighted()
 
     def with_chosen_rotor_inertia(self) -> "MapFit":
-        """Fit without rotor inertia if it is not significant over all joints together.
+        """Leave rotor inertia out if it is not significant over all joints together.
 
-        All joints measure efforts on one side of the gears, before or behind them. Torque sensors behind the gears do
-        not measure the motor's inertia, so a fit of rotor inertia would wrongly take inertia from the links. Rotor
-        inertia that the robot declares stays.
+        A robot measures all its efforts on one side of the gears. Torque sensors behind the gears do not measure the
+        inertia of the motors, so a fit of rotor inertia would wrongly take inertia from the links. Rotor inertia that
+        the robot declares, or that a constraint fixes, stays.
         """
         equations, layout = self.data.equations, self.data.equations.model.layout
         names = layout.names[layout.drive("rotor_inertia")]
@@ -317,9 +318,10 @@ class MapFit:
         return DriveTermTest(self.weights, counts, self.regularization.spreads(bodies))
 
     def with_chosen_stribeck(self) -> "MapFit":
-        """Keep Stribeck friction only for joints with a significant effect, at the best speed if configured.
+        """Keep Stribeck friction only for joints with a significant effect, at fitted speeds if configured.
 
-        Residuals at given speeds are more than noise, so a second search uses the residuals at the first best speeds.
+        Residuals at the given speeds contain errors of these speeds. So a second search takes its weights from
+        residuals at the speeds of the first search.
         """
         chosen = self._with_stribeck_by_test()
         if chosen is not self and self.options.fit_stribeck_speed:
@@ -328,7 +330,7 @@ class MapFit:
         return chosen
 
     def _with_stribeck_by_test(self) -> "MapFit":
-        """Keep Stribeck friction only for joints with a significant effect, by the current weights."""
+        """Keep Stribeck friction only for joints with a significant effect, under the current weights."""
         equations, information = self.data.equations, self.data.information
         covariance = None
         if self.options.fit_stribeck_speed:
@@ -343,12 +345,12 @@ class MapFit:
             MapFit.of(data, self.options, self.map_problem.constraints).with_weights_of(self),
             outliers=self.outliers,
             speed_covariance=covariance,
-            # At fitted speeds, Stribeck friction has other columns.
+            # Fitted speeds change the columns of Stribeck friction, so old information does not apply.
             complete=None if self.options.fit_stribeck_speed else information,
             left_out=self.left_out)
 
     def with_weights_of(self, other: "MapFit") -> "MapFit":
-        """Take over the weights of data and prior, and the noise."""
+        """Copy the weights of data and prior, and the noise, from another fit."""
         names = ("deviation", "fraction", "regularization", "discount", "noise_ratio")
         return replace(self, **{name: getattr(other, name) for name in names})
 

@@ -56,7 +56,7 @@ class RoundDecision:
 
     Attributes
     ----------
-    gain : share by which the last round lowered the deviation; NaN in the first round
+    gain : share by which the last round lowered the deviation of torque; NaN in the first round
     reason : reason to stop after this round; empty if another round follows
     """
 
@@ -67,7 +67,7 @@ class RoundDecision:
 def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True) -> RoundDecision:
     """Decide whether another round of excitation and identification follows.
 
-    Rounds end when predicted torque is accurate enough, or does not improve any more.
+    Rounds end when predicted torque is accurate enough or stops improving, or after the configured number of rounds.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
 
 @dataclass(frozen=True)
 class IdentificationOutcome:
-    """One identification with the content of its result directory and report message.
+    """Everything about one identification that the result directory and the report contain.
 
     Attributes
     ----------

@@ -26,12 +26,12 @@ _VERSIONED_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
 @dataclass(frozen=True)
 class RecordingSource:
-    """One recording of a result.
+    """One recording of the fit or the validation of a result.
 
     Attributes
     ----------
     role : ``train`` or ``validation``
-    seconds : span of the stamps [s]
+    seconds : span of the timestamps [s]
     used_samples : number of prepared and usable samples
     sha256 : checksum of the file or the bag's storage files; of the samples if the recording is not a file
     """
@@ -52,8 +52,8 @@ class EarlierSource:
 
     Attributes
     ----------
-    sha256 : checksum of its ``parameters.yaml``
-    recordings : name of every recording fitted for this result or for results before it, by checksum
+    sha256 : checksum of the result's ``parameters.yaml``
+    recordings : by checksum, name of every recording fitted for the earlier result or its predecessors
     """
 
     directory: str
@@ -85,7 +85,7 @@ class Provenance:
 
     @property
     def names_in_commands(self) -> dict[str, str]:
-        """Quoted values of ``RECORDINGS``, ``RECORDING``, and, from a command line, ``URDF`` and ``RESULT``."""
+        """Quoted values of ``RECORDINGS``, ``RECORDING`` and, if given in the command line, ``URDF`` and ``RESULT``."""
         fitted = [source.name for source in self.recordings if source.role == "train"]
         names = {"RECORDINGS": shlex.join(fitted), "RECORDING": shlex.quote(fitted[0])} if fitted else {}
         words = shlex.split(self.command)
@@ -98,7 +98,7 @@ class Provenance:
 def provenance(
         model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
         earlier: EarlierSource | None = None) -> Provenance:
-    """Provenance of a result made now, on this machine, with the cutoff of the first recording."""
+    """Provenance of a result created now on this machine; ``cutoff_hz`` is taken from the first recording."""
     return Provenance(
         robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
         recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
@@ -115,7 +115,7 @@ def recording_source(recording: Recording, samples: Samples, role: str) -> Recor
 
 
 def checksum(recording: Recording) -> str:
-    """SHA-256 of a recording's file, or of a bag's storage files, or else of the samples."""
+    """SHA-256 of a recording's file or of a bag's storage files; of the samples if there is no file."""
     files = _files(Path(recording.name))
     if files:
         return file_checksum(*files)

@@ -1,13 +1,14 @@
 """Choice of user terms: a term stays if it improves the prediction of held-out blocks, or makes bodies more probable.
 
 Recordings are cut into blocks of consecutive samples, compressed once. Least squares with the prior's covariance and
-bounds predicts each block from all other blocks, with and without a term. Equations are linear, so a fit of compressed
-blocks costs milliseconds. Among the terms whose gain over the blocks is not clearly above zero, the term of least gain
-is removed. This repeats until all remaining terms are clear.
+bounds predicts each block from all other blocks, with and without a term; the gain of the term is the share of the
+error that it removes. Equations are linear, so a fit of compressed blocks costs milliseconds. If the gains of some
+terms are not clearly above zero, the least significant of these terms is removed, until all remaining terms are clear.
 
 Bodies can imitate the torque of some terms: a counterbalance on a shoulder with a horizontal axis acts like the
-reversed weight of its link. Motion cannot separate the two, and the term does not improve the prediction of blocks. But
-without it the link needs an impossible centre of mass, so the prior keeps the term: its bodies are far more probable.
+reversed weight of its link. Motion cannot separate counterbalance and weight, so the term does not improve the
+prediction of blocks. But without the term, the link needs an impossible centre of mass. The prior keeps the term,
+since bodies with the term are far more probable.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from inertid_ros.regressors.equations import Equations
 
 TERM_BLOCKS = 10
 _GAIN_CONFIDENCE = 0.995  # one-sided, for a gain above zero: one useless term in two hundred stays
-_MIN_LOG_ODDS = 10.0  # of the bodies with a term over the bodies without it; 2e4 to one
+_MIN_LOG_ODDS = 10.0  # least log odds of bodies with a term over bodies without it that keep the term; 2e4 to one
 _BLOCK_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
@@ -48,7 +49,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _GAIN_CONFIDENCE))
         removed: list[int] = []
         while asked:
-            # Gain of each remaining term over the held-out blocks, and its odds by the bodies.
+            # Gain of each remaining term on the held-out blocks, and its log odds by the prior of bodies.
             with_all, odds_of_all = fits.without(removed)
             doubtful = []
             for index in asked:
@@ -80,7 +81,7 @@ def _blocks(recordings: Sequence[Samples]) -> list[Samples]:
 
 @dataclass(frozen=True)
 class _BlockFits:
-    """Whitened equations of every block in units of the prior, ``|R_k y - z_k|^2 + rest_k``, with all terms.
+    """Whitened equations of every block with all terms: error ``|R_k y - z_k|^2 + rest_k``, ``y`` in prior deviations.
 
     Attributes
     ----------
@@ -88,7 +89,7 @@ class _BlockFits:
     rest : (blocks,), irreducible squared error of every block
     columns : columns of every term
     lowest : (p,), lower bounds in units of the prior; minus infinity for unbounded parameters
-    independent : largest independent share of the samples
+    independent : share of independent samples, as the band of the low-pass limits it
     """
 
     rows: Array
@@ -122,14 +123,15 @@ class _BlockFits:
         return cls(np.array(rows), np.array(rest), columns, lowest, float(band_fraction(blocks).mean()))
 
     def without(self, removed: Sequence[int]) -> tuple[Array, float]:
-        """Errors of held-out blocks, and log-probability of the whole, without some terms.
+        """Fit without some terms: errors of held-out blocks, and log-probability of the whole.
 
         Returns
         -------
         errors : ndarray, shape (blocks,)
             Squared error of each block under the fit to all other blocks.
         log_probability : float
-            Logarithm of the prior's probability of the estimate from all blocks, up to a constant.
+            Logarithm, up to a constant, of the prior probability near the estimate from all blocks (Laplace's
+            approximation).
         """
         size = self.rows.shape[1]
         gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
@@ -148,7 +150,7 @@ class _BlockFits:
 
 
 def _bounded(normal: Array, side: Array, lowest: Array) -> Array:
-    """Minimise ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: fix parameters below a bound at it, in turns."""
+    """Minimise ``y^T normal y / 2 - side^T y`` with ``y >= lowest`` by fixing violating parameters at their bounds."""
     y, free = np.zeros(len(side)), np.ones(len(side), dtype=bool)
     for _ in range(_BOUND_ITERATIONS):
         held = ~free

@@ -1,1 +1,1 @@
-"""Evaluation of live joint states: parameters that follow a robot, detection of changes, and coverage of a motion."""
+"""Evaluation of live joint states: online identification, changes of the robot, payload, and coverage of a motion."""

@@ -1,7 +1,8 @@
 """Causal low-pass of a stream of joint states with an exact delay.
 
-A symmetric impulse response delays every frequency by half its length. Position, velocity, acceleration and effort
-share it: the output is the zero-phase filtered motion of ``delay`` seconds ago, stamped with that time.
+A symmetric impulse response delays every frequency by half its length. Position, velocity, acceleration and effort all
+have this delay, so each output sample is the zero-phase filtered motion of ``delay`` seconds ago, stamped with that
+time.
 """
 
 import math
@@ -17,12 +18,12 @@ from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, slides
 from inertid_ros.robot.model import RobotModel
 
-_HALF_LENGTH_PERIODS = 1.25  # in periods of the cutoff
+_HALF_LENGTH_PERIODS = 1.25  # in periods of the cutoff frequency
 _WINDOW = ("kaiser", 5.0)
-_DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # sixth order
-_MAX_GAP_PERIODS = 0.25  # in periods of the cutoff; a longer gap restarts the filter
-_STAMP_TOLERANCE = 1e-6  # periods
-_SURE_SIGN_DEVIATIONS = 3.0  # in standard deviations of the velocity
+_DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # central difference of sixth order
+_MAX_GAP_PERIODS = 0.25  # in periods of the cutoff frequency; a longer gap restarts the filter
+_STAMP_TOLERANCE = 1e-6  # sample periods
+_SURE_SIGN_DEVIATIONS = 3.0  # standard deviations of velocity noise; the sign of a larger velocity is certain
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class StreamOptions:
     period : sample period after resampling [s].
     block : samples per block.
     velocity_noise : standard deviation of the measured velocity [rad/s or m/s].
-    effort_delay_s : delay of effort stamps after the motion [s], see
+    effort_delay_s : delay of the reported effort after the motion [s], see
         :class:`~inertid_ros.identification.information.delay.Delay`.
     """
 
@@ -52,7 +53,7 @@ class StreamOptions:
 
     @property
     def independent_share(self) -> float:
-        """Independent share of the samples: two in a period of the cutoff."""
+        """Share of the samples that count as independent: two per period of the cutoff frequency."""
         return min(1.0, 2 * self.cutoff_hz * self.period)
 
 
@@ -61,9 +62,9 @@ class CausalFilter:
 
     Attributes
     ----------
-    longest_gap : longest interpolated time between two states; a longer gap restarts the filter [s].
-    rejected : unused states: stamps that repeat or go back, values that are not finite.
-    restarts : restarts after a gap.
+    longest_gap : longest time between two states that is interpolated [s]; a longer gap restarts the filter.
+    rejected : number of rejected states: the stamp repeats or goes back, or a value is not finite.
+    restarts : number of restarts after a gap.
     """
 
     def __init__(self, model: RobotModel, options: StreamOptions) -> None:
@@ -89,11 +90,11 @@ class CausalFilter:
 
     @property
     def delay(self) -> float:
-        """Age of the newest sample that a state completes [s]."""
+        """Delay of the filter: age of the newest sample in a completed block [s]."""
         return self._half * self._options.period
 
     def push(self, time: float, position: Array, velocity: Array, effort: Array) -> Samples | None:
-        """Take a state ``(n,)`` with its stamp [s]; return the block that it completes, if any."""
+        """Take a joint state ``(n,)`` with its stamp [s]; return a block of samples if this state completes one."""
         row = np.concatenate([position, velocity, self._scale * effort])
         if not math.isfinite(time + float(row.sum())) or (self._last is not None and time <= self._last[0]):
             self.rejected += 1
@@ -117,7 +118,7 @@ class CausalFilter:
         self._start, self._dropped = 0.0, 0
 
     def _block(self) -> Samples:
-        """Return samples of all rows with a complete filter window, and drop the same number of rows."""
+        """Return the samples of all rows with a complete filter window; drop as many of the oldest rows."""
         rows, n, half = np.array(self._rows), self._model.joints, self._half
         windows = np.lib.stride_tricks.sliding_window_view(rows, 2 * half + 1, axis=0)
         smooth, slope = windows[:, : 2 * n] @ self._low_pass, windows[:, n : 2 * n] @ self._derivative
@@ -144,7 +145,7 @@ class CausalFilter:
 
 
 def _shifted(response: Array, shift: float) -> Array:
-    """Shift an impulse response, which is applied by correlation, ``shift`` samples later by linear interpolation."""
+    """Shift an impulse response so that its correlation reads ``shift`` samples later; interpolate linearly."""
     whole = int(np.floor(shift))
     share = shift - whole
     return np.asarray((1 - share) * np.roll(response, whole) + share * np.roll(response, whole + 1))

@@ -1,10 +1,11 @@
 """Detect a payload, a lost part or changed friction from the innovation of a calibrated robot.
 
-The innovation ``e = tau - A x`` of a window of independent samples is normal with covariance ``C = S + A P A^T``:
-noise ``S``, and uncertainty ``P`` of calibration and drift of friction. A change of the body of a link, or of the
-friction of a joint, adds ``B d`` for columns ``B`` of ``A``. Without a change, twice the logarithm of each generalised
-likelihood ratio is chi-squared, for any motion; its number of degrees of freedom is the length of ``d``
-([Basseville1993]_ ch. 7).
+The innovation ``e = tau - A x`` of a window of independent samples is normal with covariance ``C = S + A P A^T``.
+``S`` is the noise; ``P`` is the uncertainty of the calibrated parameters, including drift of friction. A changed body
+of a link, or changed friction of a joint, adds ``B d``: ``B`` are the columns of ``A`` that belong to this link or
+joint, and ``d`` is the change of its parameters. Without a change, twice the logarithm of each generalised likelihood
+ratio is chi-squared, for any motion; the length of ``d`` is its number of degrees of freedom ([Basseville1993]_ ch.
+7).
 """
 
 from collections import deque
@@ -28,10 +29,10 @@ from inertid_ros.robot.layout import ParameterLayout
 _BODY_COLUMNS = 4  # mass and first moments, which gravity excites within a window
 _FRICTION_TERMS = ("viscous", "coulomb")
 _MIN_WINDOW = 3  # independent samples
-_MIN_SHOWN_VALUE = 1e-4  # relative to unit columns; a window does not determine directions below
+_MIN_SHOWN_VALUE = 1e-4  # singular value of unit columns; a window does not determine directions with a smaller value
 _STICKING_SPEED = 0.02  # rad/s or m/s
-_CALM_S = 2.0  # motion without an alarm, after which the robot counts as calibrated again
-_MIN_NEW_CAUSE_S = 1.0  # a settled change gets another cause after this time; windows across its end are misleading
+_CALM_S = 2.0  # motion without an alarm after which a change counts as over
+_MIN_NEW_CAUSE_S = 1.0  # another cause must persist this long; windows across the end of a change mislead
 
 
 class Cause(Enum):
@@ -52,9 +53,10 @@ class Change:
 
     Attributes
     ----------
-    time : newest sample of the window [s].
-    subject : link or joint.
-    amount, deviation : mass [kg] of a body, or friction torque at the mean speed of the window [N m or N].
+    time : time of the newest sample in the window [s].
+    subject : name of the link or joint that changed.
+    amount, deviation : change of mass [kg], or of friction torque at the mean speed of the window [N m or N], and its
+        standard deviation.
     ratio, threshold : twice the logarithm of the likelihood ratio, and its threshold.
     settled : True if all samples of the window are later than the first alarm.
     """
@@ -70,9 +72,10 @@ class Change:
 
 
 class ChangeDetector:
-    """Compare blocks of samples with a calibrated robot.
+    """Detect changes of a calibrated robot in blocks of samples.
 
-    With normal noise and a friction drift of ``options.drift``, it gives at most ``options.false_alarms_per_hour``.
+    With normal noise and a friction drift of ``options.drift``, the expected rate of false alarms is at most
+    ``options.false_alarms_per_hour``.
 
     Attributes
     ----------
@@ -91,9 +94,10 @@ class ChangeDetector:
         self.tested = False
 
     def add(self, samples: Samples) -> Change | None:
-        """Return a change in the window that ends with a block, if any; every block of a changed robot gives an alarm.
+        """Add a block; return the change in the window that ends with this block, if any.
 
-        Masked equations do not count. Blocks come in the order of time.
+        A changed robot gives an alarm at every block. Equations with a False ``mask`` are ignored. Blocks must come in
+        the order of time.
         """
         self._take(samples)
         while self._window and self._window[-1].time - self._window[0].time > self._options.change_window_s + 1e-9:
@@ -123,7 +127,7 @@ class ChangeDetector:
             self._window.append(_Instant(float(chosen.time[row]), rows[row, used], errors[row, used], chosen.v[row]))
 
     def _test(self, period: float) -> Change | None:
-        """Return the change that explains the window best, with one test every ``period`` seconds."""
+        """Return the change that explains the window best, if any; ``period`` is the time between two tests [s]."""
         self.tested = False
         if len(self._window) < _MIN_WINDOW:
             return None
@@ -132,7 +136,7 @@ class ChangeDetector:
         if not len(e):
             return None
         self.tested = True
-        # Whiten the innovation: its covariance is the noise's identity plus the covariance of the parameters.
+        # Whiten the innovation: its covariance is the identity (noise) plus the effect of uncertain parameters.
         uncertain = A @ self._uncertainty_root
         lower = np.linalg.cholesky(np.eye(len(e)) + uncertain @ uncertain.T)
         white = scipy.linalg.solve_triangular(lower, np.column_stack([A, e]), lower=True)
@@ -156,7 +160,7 @@ class ChangeDetector:
         return Change(now, cause, hypothesis.subject, amount, deviation, ratio, threshold, settled)
 
     def _amount(self, hypothesis: "_Hypothesis", size: Array, root: Array) -> tuple[float, float]:
-        """Return the mass, or friction torque at the mean speed of the window, and its standard deviation."""
+        """Return the change of mass, or of friction torque at the mean speed, and its standard deviation."""
         direction = np.eye(len(size))[0]
         if hypothesis.causes == _FRICTION:
             joint = self._robot.layout.joints.index(hypothesis.subject)
@@ -172,7 +176,7 @@ def _threshold(level: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """Link or joint, its columns, and the causes of a positive and of a negative change."""
+    """Possible change of a link or joint: its columns, and the causes of a positive and of a negative change."""
 
     subject: str
     columns: list[int]
@@ -191,9 +195,9 @@ def _hypotheses(layout: ParameterLayout) -> list[_Hypothesis]:
 
 
 def _fit(columns: Array, errors: Array) -> tuple[float, Array, Array]:
-    """Least squares of a change: twice the log-likelihood ratio, the change ``(k,)`` and a root of its covariance.
+    """Fit a change by least squares: twice the log-likelihood ratio, the change ``(k,)``, a root of its covariance.
 
-    Directions that the whitened equations do not determine stay zero.
+    The change is zero in directions that the whitened equations do not determine.
     """
     scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
@@ -205,7 +209,7 @@ def _fit(columns: Array, errors: Array) -> tuple[float, Array, Array]:
 
 @dataclass(frozen=True)
 class _Instant:
-    """Equations of one sample, divided by the deviation of their errors: rows ``(k, p)``, errors ``(k,)``."""
+    """Equations of one sample, divided by the standard deviation of its errors: rows ``(k, p)``, errors ``(k,)``."""
 
     time: float
     rows: Array
@@ -214,9 +218,10 @@ class _Instant:
 
 
 def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> CalibratedRobot:
-    """Return a robot with the residual deviation of a causal filter, which passes more noise than a zero-phase filter.
+    """Return a robot whose residual deviation is raised to the residuals of the causal filter.
 
-    Blocks are from a stream of the robot as calibrated; reversals have uncertain friction and do not count.
+    A causal filter passes more noise than the zero-phase filter of the calibration. The blocks come from a stream of
+    the robot as calibrated. Samples near reversals are left out, as their friction is uncertain.
 
     Raises
     ------
@@ -232,7 +237,7 @@ def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> Cali
 
 
 def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
-    """Standard deviation ``(N, c)`` of friction while a joint may stick: up to Coulomb friction in either direction."""
+    """Standard deviation ``(N, c)`` of friction if a joint may stick: uniform within +- Coulomb friction."""
     layout = robot.layout
     if samples.undecimated is None or "coulomb" not in layout.drive_terms:
         return np.zeros_like(samples.tau)
@@ -241,16 +246,17 @@ def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
 
 
 class ChangeHistory:
-    """Reported changes: a detector repeats its alarm with every block of a changed robot.
+    """Decide which alarms to report, as the detector repeats its alarm at every block of a changed robot.
 
-    A change is reported at the first alarm, when it has settled, and when it then has another cause for a second. An
-    unchanged robot is reported at the first tested block, and after two seconds of motion without an alarm.
+    A change is reported at its first alarm, when it has settled, and later when another cause has persisted for a
+    second. An unchanged robot is reported at the first tested block, and after a change when the robot has moved for
+    two seconds without an alarm.
 
     Attributes
     ----------
-    current : last report; None while the robot is as calibrated.
-    since : first alarm of the current change [s].
-    time : newest sample of the last report [s].
+    current : last reported change; None while the robot is as calibrated.
+    since : time of the first alarm of the current change [s].
+    time : time of the newest sample at the last report [s].
     """
 
     def __init__(self) -> None:
@@ -260,7 +266,7 @@ class ChangeHistory:
         self._other: Change | None = None  # first alarm with another cause
 
     def add(self, change: Change | None, tested: bool, block: Samples) -> bool:
-        """Take the outcome of a detector for a block; return True if :attr:`current` must be reported."""
+        """Take the detector's change and ``tested`` for a block; return True if :attr:`current` must be reported."""
         report = self._alarm(change) if change is not None else tested and self._calm(block)
         if report:
             self.current, self.time, self._reported = change, float(block.time[-1]), True

@@ -1,4 +1,4 @@
-"""A calibrated robot followed by its joint states: parameters, and changes beyond the noise."""
+"""Follow a calibrated robot by its joint states: estimate its parameters, and detect changes."""
 
 import logging
 from collections import Counter
@@ -33,9 +33,9 @@ class Followed:
 
     Attributes
     ----------
-    block : completed by the state.
+    block : block of samples that this state completed, if any.
     estimate : None if no solution was due.
-    news : True if :attr:`FollowedRobot.changes` must be reported.
+    news : True if :attr:`FollowedRobot.change` must be reported.
     """
 
     state: CheckedState
@@ -49,12 +49,12 @@ class FollowedRobot:
 
     Parameters
     ----------
-    robot : with the noise of the stream, see :func:`.with_stream_noise`.
+    robot : calibrated robot with the noise of the stream, see :func:`.with_stream_noise`.
 
     Attributes
     ----------
-    filter : its delay is that of all results.
-    weights : (c,), make errors independent with unit variance [1 / (N m or N)].
+    filter : causal filter; its delay applies to all results.
+    weights : (c,), factors that scale errors to independent errors of unit variance [1 / (N m or N)].
     """
 
     def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
@@ -69,7 +69,7 @@ class FollowedRobot:
         self._solved = 0.0
 
     def stamp_ns(self, time: float) -> int:
-        """Joint state stamp [ns] of a time of samples, estimates or changes [s]."""
+        """Convert the time of a sample, estimate or change [s] to a stamp of the joint states [ns]."""
         return self._checks.stamp_ns(time)
 
     def take(self, state: JointSample) -> Followed:
@@ -78,7 +78,7 @@ class FollowedRobot:
         Raises
         ------
         IdentificationError
-            There is no optimum of the parameters.
+            The solver finds no optimum.
         """
         checked = self._checks.check(state)
         if checked.fault is not None:
@@ -108,13 +108,13 @@ class FollowedRobot:
 def followed_robot(
     result: Result, rate_hz: float, recordings: Sequence[str] = (), options: OnlineNodeOptions = NOTHING_FORGOTTEN
 ) -> FollowedRobot:
-    """Follow the robot of a result, with the filter and the noise of its joint states.
+    """Build the :class:`FollowedRobot` of a calibration result, with the noise of its joint states.
 
     Parameters
     ----------
     rate_hz : rate of the joint states [Hz].
-    recordings : paths of recordings of the robot as calibrated, whose residuals are the noise; by default the existing
-        recordings that the result was fitted to.
+    recordings : paths of recordings of the robot as calibrated, whose residuals give the noise; by default the
+        recordings that the result was fitted to, if they still exist.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Coverage of a motion while the robot moves, and advice on the next motion.
 
-The fit is linear, to samples at a low rate, with the prior as further equations; physical consistency, outliers and
-delays are left to the identification.
+The fit is linear least squares on samples at a low rate, with the prior as additional equations. It ignores physical
+consistency, outliers and delays, which the later identification handles.
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,21 @@ from .causal_filter import CausalFilter, StreamOptions
 
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
 _TORQUE_STATES = 100
-_WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residuals' deviation
+_WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residual deviation that ends them
 _MIN_RESIDUAL_SHARE = 1e-3  # share of a channel's torque
-_TESTED_TERMS = ("rotor_inertia", "stribeck")  # part of a result only if a test detects them
+_TESTED_TERMS = ("rotor_inertia", "stribeck")  # kept at the prior; the identification tests them
 _ADVISED_JOINTS = 2
 
 
 class LiveCoverage:
-    """Follow the coverage of a recording of a robot on a fixed base."""
+    """Compute the coverage of a recording while it arrives, for a robot on a fixed base."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model, self._equations = model, ForceEquations(model)
         self._filter, self._compressor = CausalFilter(model, _STREAM), Compressor(self._equations)
         self._state_torques = StateTorques(model, sample_states(model, _TORQUE_STATES))
         self._extent: MotionExtent | None = None
-        self._deviation: Array | None = None  # ``(n,)`` of residuals, at the last computation
+        self._deviation: Array | None = None  # ``(n,)`` residual deviation at the last computation
         self._measured = np.zeros(model.joints, dtype=bool)
         self._start_ns = 0
         self._pending: list[Array] = []  # rows of time, positions, velocities and efforts
@@ -139,7 +139,7 @@ def still_needed(coverage: Sequence[JointCoverage]) -> str:
 
 
 class RecordingCoverage:
-    """Coverage of the newest recording, for the status of the node."""
+    """Coverage of the newest recording, for the status message of the identifier node."""
 
     def __init__(self) -> None:
         self.joints: tuple[JointCoverage, ...] = ()  # at the last computation
@@ -160,7 +160,7 @@ class RecordingCoverage:
         if self._live is not None:
             try:
                 self._live.add(block)
-            except (InertidError, ValueError):  # a recording of other joints; the identification reports it
+            except (InertidError, ValueError):  # a recording of other joints; the identification reports this error
                 self._live = None
 
     def work_out(self) -> None:

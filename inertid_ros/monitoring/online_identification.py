@@ -1,8 +1,9 @@
-"""Parameters that follow a robot: Newton's method from the last optimum, with the information of a stream.
+"""Online identification: Newton's method from the last optimum, with the information of a stream.
 
-Forgetting scales R factors: unlike updates of a covariance, this keeps all digits, and directions without excitation do
-not grow. With the entropic regularizer, every bound is a barrier of fixed weight, and the objective is smooth inside
-the bounds. A start near the optimum needs few steps, and every step stays inside the bounds.
+Forgetting scales R factors. Unlike updates of a covariance, scaling keeps full precision, and the covariance of
+directions without excitation stays bounded. With the entropic regularizer, every bound is a barrier of fixed weight,
+so the objective is smooth inside the bounds. Newton's method needs few steps from a start near the optimum, and every
+step stays inside the bounds.
 """
 
 import time
@@ -29,9 +30,9 @@ from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 _MAX_WARM_STEPS = 60
-_MAX_DECREMENT = 1e-12  # squared, before the last step: squared distance from the optimum in standard deviations
-_MAX_BORDER_SHARE = 0.9  # share of the way to the border, in one step
-_BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # gradient share of a start that is too low, and its replacement
+_MAX_DECREMENT = 1e-12  # squared Newton decrement before the last step, in squared standard deviations
+_MAX_BORDER_SHARE = 0.9  # largest share of the way to the border in one step
+_BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # barrier's share of gradient above which a start is raised; raised start
 _ARMIJO_SHARE = 1e-4  # share of the predicted decrease
 _ROUNDING = 1e-13
 _WINDOW_SEGMENTS = 10  # a window slides by one segment
@@ -43,7 +44,8 @@ class OnlineInformation:
 
     Parameters
     ----------
-    options : ``window_s`` (kept to a tenth of its length), or else ``time_constant_s``; zero turns forgetting off.
+    options : ``window_s`` sets a sliding window, kept to a tenth of its length; if it is zero, ``time_constant_s`` sets
+        the forgetting, and zero keeps all samples.
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
@@ -57,7 +59,7 @@ class OnlineInformation:
         self._segments: deque[_Factors] = deque()
 
     def add(self, samples: Samples) -> None:
-        """Append a block, in the order of time."""
+        """Add a block; blocks must come in the order of time."""
         end, period = float(samples.time[-1]), float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0
         if self._time_constant_s and np.isfinite(self._newest):
             self._current.scale(np.exp(-(end - self._newest) / self._time_constant_s))
@@ -74,7 +76,7 @@ class OnlineInformation:
 
     @property
     def information(self) -> Information:
-        """Information so far."""
+        """Information of the samples so far."""
         factors = self._older.with_rows_of(self._current) if self._segments else self._current
         channels = tuple(
             Channel(columns, R @ expansion, int(round(count)))
@@ -117,7 +119,7 @@ class OnlineInformation:
 
 @dataclass
 class _Factors:
-    """R factors of all channels, numbers of their rows, and the stamps of the first and last sample."""
+    """R factors and row counts of all channels, and the times of the first and last sample."""
 
     R: list[Array]
     counts: Array
@@ -142,7 +144,7 @@ class OnlineEstimate:
 
     Attributes
     ----------
-    time : newest sample [s].
+    time : time of the newest sample [s].
     parameters : (p,), physically consistent.
     hessian : (p, p), Hessian of the objective in the normalised ``coordinates``.
     steps : Newton steps from the last estimate.
@@ -164,12 +166,12 @@ class OnlineEstimate:
 
 
 class OnlineIdentification:
-    """Follow the parameters of a robot from blocks of samples.
+    """Estimate the parameters of a moving robot from blocks of samples.
 
     Parameters
     ----------
-    robot : its parameters are the prior, its residuals the weights.
-    independent_share : independent share of the samples.
+    robot : its parameters are the prior; its residual deviations give the weights.
+    independent_share : share of the samples that count as independent.
     """
 
     def __init__(
@@ -188,7 +190,7 @@ class OnlineIdentification:
         self._parameters[layout.non_negative] = np.maximum(start, 1e-6)  # inside the bounds
 
     def add(self, samples: Samples) -> None:
-        """Take a block, in the order of time."""
+        """Add a block; blocks must come in the order of time."""
         self.stream.add(samples)
         self._time = float(samples.time[-1])
 
@@ -227,10 +229,10 @@ class OnlineIdentification:
 
 
 class StreamObjective:
-    """Weighted equations of all channels in normalised coordinates, and the regularizer.
+    """Weighted squared errors of all channels plus the regularizer, in normalised coordinates.
 
-    Gradients use the R factors, never their squares; the Hessian may use squares, as it only sets the speed of
-    convergence. ``prior`` is the program of the regularizer alone.
+    Gradients use the R factors and not Gram matrices, to keep full precision. The Hessian may use Gram matrices, as it
+    only affects the speed of convergence. ``prior`` is the convex program of the regularizer alone.
     """
 
     def __init__(
@@ -271,7 +273,7 @@ class StreamObjective:
         return gradient, hessian
 
     def lifted(self, x: Array) -> Array:
-        """Raise bounded parameters that are far below their optimum, as steps could only double them."""
+        """Raise bounded parameters that are far below their optimum, as one Newton step at most doubles them."""
         prior = self._prior
         gradient, _ = self.derivatives(x)
         bounded = x[prior.positive]
@@ -292,7 +294,7 @@ class StreamObjective:
 
 
 def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int]:
-    """Return the minimiser ``(p,)`` from a start inside the bounds, its Hessian ``(p, p)``, and the number of steps."""
+    """Minimise from a start inside the bounds; return minimiser ``(p,)``, Hessian ``(p, p)`` and number of steps."""
     x = objective.lifted(start)
     value = objective.value(x)
     for count in range(_MAX_WARM_STEPS):

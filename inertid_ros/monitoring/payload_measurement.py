@@ -1,4 +1,4 @@
-"""A payload from joint states of a moving robot: collection, first estimates, then the solution in another process."""
+"""Measure the payload of a moving robot: collect joint states, estimate meanwhile, then solve in another process."""
 
 import time
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from inertid_ros.report.results import Result
 from .followed_robot import Followed, FollowedRobot
 from .stream_checks import CheckedState, StreamFault
 
-_MAX_STATE_SILENCE_S = 5.0  # after this time a goal ends; busy machines delay joint states by more than a second
+_MAX_STATE_SILENCE_S = 5.0  # time without joint states that ends a goal; busy machines delay them by over a second
 _MAX_MEASUREMENT_S = 600.0
 _ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # states before and after are not continuous
 _MASS_SHARE, _MASS_KG, _COM_M = 0.02, 0.02, 0.01  # deviations above which mass or centre of mass is uncertain
@@ -29,7 +29,7 @@ _MASS_SHARE, _MASS_KG, _COM_M = 0.02, 0.02, 0.01  # deviations above which mass 
 
 @dataclass(frozen=True)
 class PayloadProgress:
-    """First estimate of a payload by a normal distribution without bounds; NaN before the first motion.
+    """Preliminary estimate of a payload by linear least squares without bounds; NaN before the first motion.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class PayloadMeasurement:
 
     @property
     def seconds(self) -> float:
-        """Length of the joint states so far [s]."""
+        """Time span of the joint states collected so far [s]."""
         return self._states[-1][0] - self._states[0][0] if self._states else 0.0
 
     @property
@@ -77,13 +77,13 @@ class PayloadMeasurement:
 
     @property
     def fraction(self) -> float:
-        """Share of the requested time."""
+        """Completed share of the requested time."""
         return min(self.seconds / self._wanted, 1.0)
 
     def add(self, state: JointSample, checked: CheckedState, block: Samples | None) -> None:
         """Take a joint state, the result of its checks, and the block that it completed, if any.
 
-        Raises RecordingError if it does not continue the previous states.
+        Raises RecordingError if the state does not continue the previous states.
         """
         if checked.fault in _ENDING and (self._states or checked.fault is StreamFault.HELD_JOINT):
             raise RecordingError(f"payload: {checked.message}; measure again")
@@ -104,7 +104,7 @@ class PayloadMeasurement:
         return PayloadProgress(float(mass), float(np.linalg.norm(inverse[0])), com, np.linalg.norm(root, axis=1))
 
     def recording(self) -> Recording:
-        """Return a recording of the joint states, including joints that the model holds and the robot reports."""
+        """Return the joint states as a recording, including locked joints that the robot reports."""
         model = self._robot.equations.model
         times, states = zip(*self._states, strict=True)
         held = np.array([state.held for state in states])
@@ -119,10 +119,10 @@ class PayloadMeasurement:
 
 
 class PayloadGoal:
-    """One goal of the payload action: joint states of the moving robot, then the solution in another process.
+    """One goal of the payload action: collect joint states of the moving robot, then solve in another process.
 
-    ``request`` is an ``IdentifyPayload.Goal``; the node's options replace empty fields. ``progress`` is the estimate so
-    far. Raises InertidError if the request is impossible.
+    ``request`` is an ``IdentifyPayload.Goal``; the node's options replace its empty fields. ``progress`` is the
+    estimate so far. Raises InertidError if the request is impossible.
     """
 
     def __init__(self, request: Any, result: Result, robot: FollowedRobot, options: OnlineNodeOptions) -> None:
@@ -138,7 +138,7 @@ class PayloadGoal:
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = payload.timeout_s, time.monotonic()
         self._measurement = PayloadMeasurement(robot, tool, duration, drift)
-        self._process = WorkerProcess(payload_job.__module__)  # imports during the collection of joint states
+        self._process = WorkerProcess(payload_job.__module__)  # imports while joint states are collected
         self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
         self._failure: InertidError | None = None
         self.progress: PayloadProgress = self._measurement.progress()
@@ -151,7 +151,7 @@ class PayloadGoal:
         return self._worker.progress or ("preparing", 0.0)
 
     def take(self, state: JointSample, followed: Followed, now: float) -> None:
-        """Take a joint state that was received at ``now`` of the steady clock [s]."""
+        """Take a joint state that was received at ``now`` [s, steady clock]."""
         if self._worker is not None or self._failure is not None:
             return
         self._received = now

@@ -1,7 +1,7 @@
-"""Check a stream of joint states, and name the faults of states that are not new or not possible.
+"""Check a stream of joint states for faults, such as repeated stamps, stuck values or jumps.
 
-Accepted states get an increasing time. After a jump of clock or positions, this time has a break that is long enough
-for a filter to restart.
+Accepted states get increasing times. After a jump of the clock or of a position, the times have a gap that is long
+enough for a filter to restart.
 """
 
 import math
@@ -14,16 +14,16 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import JointSample
 from inertid_ros.robot.model import RobotModel
 
-BREAK_S = 1.0  # break of the time scale between states that are not continuous
-_MIN_NEW_CLOCK_STATES = 5  # states in a row, before states of another clock or after a pause are accepted
-_MAX_EQUAL_STATES = 10  # states in a row with exactly equal values
-_MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # relative to the velocity limit, and rad or m: a larger step is a jump
-_HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # rad or m; and rest time of a held joint after a motion
+BREAK_S = 1.0  # gap in the times of states that are not continuous
+_MIN_NEW_CLOCK_STATES = 5  # consecutive states, before a new clock or the end of a pause is accepted
+_MAX_EQUAL_STATES = 10  # consecutive states with exactly equal values, before these are reported
+_MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # ratio to the velocity limit, plus rad or m: a larger step is a jump
+_HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # motion of a locked joint [rad or m], and rest time after it [s]
 _TURN = 2 * np.pi
 
 
 class StreamFault(Enum):
-    """Fault of a joint state, or of its place in the stream."""
+    """Fault of a joint state, by itself or in comparison with earlier states."""
 
     NOT_FINITE = "not finite"
     REPEATED = "repeated"
@@ -56,7 +56,7 @@ class CheckedState:
 
 
 class StreamChecks:
-    """Check joint states one by one; a step longer than ``longest_gap_s`` is a pause."""
+    """Check joint states one by one; a step of stamps longer than ``longest_gap_s`` is a pause."""
 
     def __init__(self, model: RobotModel, longest_gap_s: float) -> None:
         limits = model.limits
@@ -65,18 +65,18 @@ class StreamChecks:
         self._fastest = np.where(limits.velocity > 0, _MAX_SPEED_RATIO * limits.velocity, np.inf)
         self._turning = ~np.isfinite(limits.upper)
         self._turns = np.zeros(model.joints)
-        self._last: JointSample | None = None  # on the clock
-        self._used: tuple[float, Array] | None = None  # time and position
+        self._last: JointSample | None = None  # newest state with a valid stamp
+        self._used: tuple[float, Array] | None = None  # time and position of the newest accepted state
         self._now, self._elsewhere, self._same = 0.0, 0, 0
         self._held_moved, self._held_before = -math.inf, np.zeros(0)
         self._held = np.full(len(self._held_names), np.nan)
 
     def stamp_ns(self, time: float) -> int:
-        """Header stamp of a time of this scale [ns]; valid since the last break."""
+        """Convert a time of accepted states [s] to a header stamp [ns]; valid for times after the last gap."""
         return self._last.stamp_ns - round((self._now - time) * 1e9) if self._last is not None else 0
 
     def check(self, state: JointSample) -> CheckedState:
-        """Check a state, in the order of reception."""
+        """Check a state; states must come in the order of reception."""
         refused = self._not_finite(state) or self._off_the_clock(state)
         if refused is not None:
             return refused
@@ -98,7 +98,7 @@ class StreamChecks:
         return _refused(StreamFault.NOT_FINITE, "joint_states hold impossibly large numbers; check the driver")
 
     def _off_the_clock(self, state: JointSample) -> CheckedState | None:
-        """Refuse repeated stamps, and the first stamps in a row that do not continue the accepted stamps."""
+        """Refuse a repeated stamp, and the first stamps after a step back or a step longer than :data:`BREAK_S`."""
         if self._last is None:
             return None
         step = (state.stamp_ns - self._last.stamp_ns) * 1e-9
@@ -115,7 +115,7 @@ class StreamChecks:
         return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before earlier states")
 
     def _go_on(self, before: JointSample | None, state: JointSample) -> tuple[StreamFault | None, str]:
-        """Advance the time to a state; return the fault of its stamp."""
+        """Advance the time to a state; return the fault of its stamp, if any, and the message."""
         step = (state.stamp_ns - before.stamp_ns) * 1e-9 if before is not None else BREAK_S
         if not self._elsewhere:
             self._now += step
@@ -141,7 +141,7 @@ class StreamChecks:
             StreamFault.STUCK, "joint states repeat their values with new stamps; check the driver's measurement")
 
     def _held_joint_moves(self, held: Array) -> CheckedState | None:
-        """Refuse states while joints that the model holds, such as gripper joints, move; any position is valid."""
+        """Refuse states while a locked joint, such as a gripper joint, moves; it may rest at any position."""
         settled = self._now - self._held_moved >= _MIN_HELD_REST_S
         if settled and held is self._held_before:
             return None
@@ -158,7 +158,7 @@ class StreamChecks:
             f"{', '.join(names)} moves, but the calibration holds this joint; hold it, or calibrate with it moving")
 
     def _followed(self, position: Array, fault: StreamFault | None, message: str) -> CheckedState:
-        """Remove full turns from the position; insert a break of time after an impossible jump."""
+        """Remove jumps by full turns from the position; after an impossible jump, insert a gap in time."""
         position = position + self._turns
         if self._used is not None:
             seconds, step = self._now - self._used[0], position - self._used[1]

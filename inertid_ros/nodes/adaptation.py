@@ -1,7 +1,7 @@
 """Adaptation node: adaptive torque control of an arm along a reference; after any fault, the arm holds its position.
 
-A lifecycle node, which follows references while it is active. After the first activation it always commands efforts:
-when deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning up at rest ends the commands.
+The lifecycle node follows references while it is active. From the first activation on, the node always commands
+efforts: after a deactivation or a fault, it brings the arm to rest and holds it. A cleanup at rest ends the commands.
 """
 
 import sys
@@ -36,8 +36,8 @@ from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
 
-_MAX_POINTS = 2000  # points of a reference; reading and checking it delays the control tick
-_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two checks for other nodes that command or publish
+_MAX_POINTS = 2000  # of a reference; a longer reference would delay the control tick too much
+_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two checks for other nodes that command the arm or publish its states
 _AUTOSTART_PERIOD_S = 0.5  # between two automatic attempts to start
 _HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
 
@@ -54,9 +54,10 @@ class ArmInterface(RobotStates):
         self.manager = ControllerManager(node, options.controller)
 
     def begin(self, options: StateMonitorOptions) -> StateSample:
-        """Check that the arm can be taken over, and return its state.
+        """Check that the node can take control of the arm, and return the arm's state.
 
-        Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands do not arrive.
+        Raises ExcitationError if joint states are missing or invalid, the arm moves, commands do not arrive, or another
+        node interferes.
         """
         self.check_states(options)
         if problem := self.interference():
@@ -67,16 +68,19 @@ class ArmInterface(RobotStates):
         return StateSample(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
-        """Return why commands do not arrive, or the other nodes that command or publish states; else empty."""
+        """Return why commands do not arrive, or which other nodes command the arm or publish states; else empty."""
         return self.commands.problem() or self.several_publishers()
 
     def poll(self) -> None:
-        """Take messages received since the last call; call it at every tick."""
+        """Process the messages received since the last call; to be called at every tick."""
         self.manager.poll(self.steady())
         super().poll()
 
     def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
-        """Return a trajectory in the order of the joints, on the steady clock; raise InertidError if it is invalid."""
+        """Return a trajectory in the joint order of the model, with times on the steady clock.
+
+        Raises InertidError if the trajectory is invalid.
+        """
         if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
                 f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are accepted; send it in parts")
@@ -118,7 +122,7 @@ class Adaptation(LifecycleNode):
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the robot and its first estimate."""
+        """Read the robot description and the first estimate of its parameters."""
         try:
             self.robot.read_robot()
             described = load_model(self.robot.model.urdf, self.robot.model.options)
@@ -129,31 +133,31 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take the arm over at its present pose, or follow references again if it is held already."""
+        """Take control of the arm at its present pose; if the node already holds the arm, accept references again."""
         if problem := self._take_over():
             return self._refuse(problem)
         self.told_fault = self.refused = ""
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Come to rest and hold, without adaptation."""
+        """Bring the arm to rest and hold it, without adaptation."""
         self._stop("")
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """End commanding; refused while the arm moves."""
+        """Stop sending commands; refused while the arm moves."""
         if self.arm is not None and not self.arm.at_rest:
             return self._refuse("not cleaned up: the arm is still coming to rest; try again")
         self.arm = None
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Come to rest and hold until the process ends."""
+        """Bring the arm to rest and hold it until the process ends."""
         self._stop("shut down")
         return TransitionCallbackReturn.SUCCESS
 
     def _take_over(self) -> str:
-        """Take the arm over at its present pose; return the reason for a failure, empty on success."""
+        """Take control of the arm at its present pose; return the reason for a failure, empty on success."""
         options = self.options
         if self.arm is not None:
             return self.arm.resume(self.robot.steady())
@@ -178,7 +182,7 @@ class Adaptation(LifecycleNode):
         if not (self.robot.has_states and self.robot.commands.has_controller):
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
-            self.starter.cancel()  # waiting would not change that
+            self.starter.cancel()  # another attempt would fail, too
             return
         if self.trigger_activate() is TransitionCallbackReturn.SUCCESS:
             self.starter.cancel()
@@ -215,7 +219,7 @@ class Adaptation(LifecycleNode):
             self.arm.stop(self.robot.steady(), reason)
 
     def _stop_on_request(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Stop now, and stay stopped until activated again."""
+        """Stop the arm now, and refuse references until the node is activated again."""
         self._stop("stopped on request")
         response.success = self.arm is not None
         response.message = self.arm.fault if self.arm is not None else "adaptation is not active"
@@ -274,7 +278,7 @@ class Adaptation(LifecycleNode):
             otherwise="commands arrive")
 
     def _parameters_status(self) -> Status:
-        """Status of the estimate: its distance from the first estimate."""
+        """Status of the estimate: total mass, change since the first estimate, joints at their effort limit."""
         if self.arm is None or self.estimate is None:
             keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
             return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
@@ -288,13 +292,13 @@ class Adaptation(LifecycleNode):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """Come to rest after a signal, then end."""
+        """Bring the arm to rest after a signal, before the process ends."""
         self._stop("the adaptation node received a signal to end")
         self.ending = True
 
     @property
     def shutdown_complete(self) -> bool:
-        """True if the arm has been held at rest for a while; the last torque command continues to hold it."""
+        """True if the arm has been held at rest for a while; its controller keeps applying the last command."""
         if self.arm is None:
             return True
         now = time.monotonic()

@@ -1,8 +1,8 @@
 """The calibration flow: excite and record, repeat for held-out data, identify, validate, publish.
 
-A client of the other nodes. It renews the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
-and leaves the robot at rest. Exit status: 0 done, possibly with a warning; 2 something is missing or failed; 3 the
-result must not be used; 130 interrupted.
+The flow is a client of the other nodes, and renews the lease of the motion: when this process ends, the robot stops.
+Ctrl-C cancels the flow and brings the robot to rest. Exit status: 0 done, possibly with a warning; 2 something is
+missing or failed; 3 the result must not be used; 130 interrupted.
 """
 
 import json
@@ -56,12 +56,12 @@ class CalibrationFlow:
         return self._conclude(result)
 
     def _end_motions(self) -> None:
-        """Disarm; the identifier continues without the nodes that move and record."""
+        """Disarm; from now on, the flow needs neither the node that moves the robot nor the recorder."""
         self.mover.disarm()
         self.recorder.needed = False
 
     def _next_round(self, number: int, result: Identify.Result) -> str:
-        """Record a motion for the parameters that the data so far determines least; return the recording's name."""
+        """Record a motion that excites the least determined parameters; return the name of the recording."""
         if not result.result_directory:
             raise FlowError("the next round needs a result, but the identifier did not write it; set output_directory")
         seed = _SEED_STEP * (number - 1)
@@ -83,7 +83,7 @@ class CalibrationFlow:
             return f"the identifier is not ready: {self.identifier.last.message}" if waiting else ""
 
         client.until(lambda: not problem(), problem, wait)
-        if name := self.recorder.last.name:  # for example from a killed flow
+        if name := self.recorder.last.name:  # left by a killed flow, for example
             answer = client.trigger("recorder/stop")
             client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
@@ -106,7 +106,7 @@ class CalibrationFlow:
         return name
 
     def _coverage(self, name: str) -> str:
-        """Return the torque uncertainty of the recording so far, and the missing data; empty if unknown."""
+        """Return the torque uncertainty after the recording so far, and the data still needed; empty if unknown."""
         status = self.identifier.last
         if status is None or not name or status.recording != name or not status.joint_names:
             return ""
@@ -122,7 +122,7 @@ class CalibrationFlow:
         return self.recording
 
     def _check_recording(self, name: str) -> None:
-        """Raise FlowError if a motion is useless because the recorder does not write."""
+        """Raise FlowError if the recorder has stopped, which makes the motion useless."""
         status = self.recorder.last
         if status is not None and status.name != name:
             raise FlowError(f"the recorder stopped: {status.message}")
@@ -173,7 +173,7 @@ class CalibrationFlow:
 
 
 def _absolute(plan: str) -> str:
-    """Return the path of a plan file for a node that may run in another directory; empty stays empty."""
+    """Return the absolute path of a plan file, as nodes may run in other directories; an empty path stays empty."""
     return str(Path(plan).expanduser().absolute()) if plan else ""
 
 

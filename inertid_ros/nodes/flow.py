@@ -1,4 +1,4 @@
-"""Flows as executables, and the movers of the robot: the excitation node, or the robot itself."""
+"""Execution of flows, and the two ways to move a robot: by the excitation node, or by the robot's own motion."""
 
 import sys
 from collections.abc import Callable
@@ -32,8 +32,8 @@ _TRANSITION_VERBS = {
 def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
     """Run a flow as the node ``name`` with its parameters; report errors as one line and an exit status.
 
-    A flow has ``run()``, which returns the exit status; its steps raise FlowError with one line that names the remedy.
-    ``leave()`` disarms the robot and ends recordings and goals. The ``mover`` moves the robot.
+    A flow has ``run()``, which returns the exit status, or raises FlowError with one line that names the remedy;
+    ``leave()``, which disarms the robot and ends recordings and goals; and ``mover``, which moves the robot.
     """
     try:
         with FlowClient(name) as client:
@@ -63,7 +63,7 @@ def _run(client: FlowClient, flow: Any) -> int:
 
 
 class ExcitationMover:
-    """Move the robot by the excitation node, which is armed only until the last motion."""
+    """Move the robot by the excitation node, which is armed only from :meth:`arm` to :meth:`disarm`."""
 
     name = "excitation"
 
@@ -86,7 +86,7 @@ class ExcitationMover:
         self._client.wait_for_action(Excite, _EXCITE_ACTION, timeout_s)
 
     def arm(self) -> None:
-        """Make the node active and not latched, from any state."""
+        """Activate the node from any state; this also clears a latched fault."""
         state = self._client.call(GetState, "excitation/get_state", GetState.Request()).current_state.id
         if state == State.PRIMARY_STATE_ACTIVE:
             self._change_state(Transition.TRANSITION_DEACTIVATE)
@@ -133,7 +133,7 @@ class ExcitationMover:
 
 
 class SelfMovingRobot:
-    """A robot that moves itself on a service call, such as a robot that balances with its own controller."""
+    """A robot that moves by its own controller when a service is called, such as a balancing robot."""
 
     name = "the robot"
 
@@ -175,4 +175,4 @@ class SelfMovingRobot:
 
 
 Mover = ExcitationMover | SelfMovingRobot
-"""Moves a robot for a flow; ``rest`` describes the robot's motion after the flow has stopped moving it."""
+"""Moves a robot for a flow; after an interruption, ``rest`` states whether the robot is at rest."""

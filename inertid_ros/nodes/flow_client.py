@@ -29,17 +29,17 @@ from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rc
 T = TypeVar("T")
 
 _BAR_CHARACTERS = 30
-_LOG_PERIOD_S = 20.0  # a progress line is added to a log of `ros2 launch` after this time without a line
+_LOG_PERIOD_S = 20.0  # without a terminal, progress is logged after this time without another line
 _ANSWER_TIMEOUT_S, _RETRY_PERIOD_S, _LEASE_PERIOD_S = 10.0, 0.5, 0.1
 _LEAVING_TIMEOUT_S = 1.8  # for all remaining steps after a failure or an interruption
 _SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` reaches some nodes this much later than other nodes
-_STATUS_TIMEOUT_S = 60.0  # for a live process: without enough processor time, its status may pause for 15 s and more
+_STATUS_TIMEOUT_S = 60.0  # then a silent node counts as lost; on a busy machine, a status may pause for 15 s and more
 
 
 class ProgressLine:
     """Progress as a changing last line on a terminal, or else as lines in a log.
 
-    ``log`` takes a line if ``stream``, by default the standard output, is not a terminal.
+    ``log`` is called with each line if ``stream`` (default: standard output) is not a terminal.
     """
 
     def __init__(self, log: Callable[[str], object], stream: TextIO | None = None) -> None:
@@ -104,9 +104,9 @@ class ReceivedMessages:
 class ServingNode(ReceivedMessages):
     """A node that serves a flow, with its last status and its liveliness.
 
-    ``node`` is the flow's node; ``name`` is relative to its namespace; ``status`` is the message type of the topic
-    ``status``, if the served node publishes it; ``left`` describes the state after a loss of the node, for the message.
-    The loss of a ``needed`` node ends the flow.
+    ``node`` is the node of the flow. ``name`` is the serving node, relative to the namespace of ``node``; ``status`` is
+    the message type of its topic ``status``, or None without this topic. ``left`` is added to the message about a loss
+    of the serving node, and describes the state after the loss. The loss of a ``needed`` node ends the flow.
     """
 
     def __init__(self, node: Node, name: str, status: Any = None, left: str = "") -> None:
@@ -122,7 +122,7 @@ class ServingNode(ReceivedMessages):
 
     @property
     def lost(self) -> str:
-        """Reason for the loss of the node; empty while it lives, and before its discovery."""
+        """Reason for the loss of the node; empty while the node lives, and before its discovery."""
         how, silent = self._liveliness.lost, time.monotonic() - self._received_at
         if not how and silent > _STATUS_TIMEOUT_S:
             how = f"has not sent its status for {silent:.0f} s"
@@ -135,15 +135,15 @@ class FlowClient:
     Attributes
     ----------
     on_terminal : True if messages go to a terminal and not to the log.
-    note : returns the text to show next to the progress of an action.
-    open_goals : actions whose goal was sent and whose end is not known.
+    note : function that returns a text to show next to the progress of an action.
+    open_goals : names of actions whose goal was sent and is not known to have ended.
     is_interrupted : True if the flow ends because of a signal.
     """
 
     def __init__(self, name: str) -> None:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
         self._signaled = self.is_interrupted = self._leasing = False
-        self._leave_by = math.inf  # time limit of the remaining steps after a failure
+        self._leave_by = math.inf  # deadline of the remaining steps after a failure
         handle_signals(self._on_signal)
         init_rclpy()
         self.node = rclpy.create_node(name)
@@ -186,12 +186,12 @@ class FlowClient:
             self.node.get_logger().warning(message)
 
     def show_error(self, message: str) -> None:
-        """Print one line on an error."""
+        """Print one line as an error."""
         if not self._on_stderr(f"error: {message}"):
             self.node.get_logger().error(message)
 
     def _on_stderr(self, message: str) -> bool:
-        """Print a message below the changing line; without a terminal, only return False."""
+        """Print a message on stderr and return True; without a terminal, only return False."""
         if self.on_terminal:
             self._line.end()
             print(message, file=sys.stderr, flush=True)
@@ -206,7 +206,7 @@ class FlowClient:
         return messages
 
     def serving_node(self, name: str, status: Any = None, left: str = "") -> ServingNode:
-        """Return a node that every wait watches from now on; see :class:`ServingNode`."""
+        """Return a serving node; from now on, every wait checks whether it is lost, see :class:`ServingNode`."""
         if name not in self._servers:
             self._servers[name] = ServingNode(self.node, name, status, left)
         return self._servers[name]
@@ -214,10 +214,11 @@ class FlowClient:
     def until(
             self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float,
             server: str = "") -> None:
-        """Spin until a condition holds. While the flow leaves, only the loss of the requested ``server`` matters.
+        """Spin until a condition holds; ``server`` is the node that answers the present request, if there is one.
 
-        Raises LostNodeError if a needed node is lost; FlowError with the message ``otherwise``, or its return value,
-        after the timeout; Interrupted after a signal.
+        Raises LostNodeError if ``server`` or a needed node is lost, Interrupted after a signal, and FlowError after the
+        timeout, with the message that ``otherwise`` is or returns. After :meth:`fail`, a signal or the loss of another
+        node than ``server`` no longer raises an error.
         """
         end = time.monotonic() + timeout_s
         while not condition():
@@ -243,11 +244,11 @@ class FlowClient:
         return self._leave_by < math.inf
 
     def fail(self, error: Exception) -> None:
-        """Show once why the flow ends, and limit the time of its remaining steps."""
+        """Show once why the flow ends, and limit the time for its remaining steps."""
         if self._is_leaving:
             return
         end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_DELAY_S)
-        while not self._signaled and time.monotonic() < end:  # a signal to all nodes explains an error just before it
+        while not self._signaled and time.monotonic() < end:  # a late signal to all nodes may explain the error
             self._executor.spin_once(timeout_sec=0.05)
         self.is_interrupted = self._signaled
         self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
@@ -312,7 +313,7 @@ class FlowClient:
         self.until(lambda: time.monotonic() > end, "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Run every step, also after a failed step, and show the errors; the loss of a node is not an error."""
+        """Run every step, even after a failed step, and show all errors except the loss of a node."""
         for step in steps:
             try:
                 with suppress(LostNodeError):
@@ -323,13 +324,14 @@ class FlowClient:
     def run_action(
             self, action_type: Any, name: str, goal: Any, describe: Callable[[Any], tuple[str, float | None]],
             timeout_s: float, watch: Callable[[], None] = lambda: None) -> tuple[int, Any]:
-        """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
+        """Send a goal, wait for its end, and return its status and result.
 
-        While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
-        of a feedback, None if unknown; ``watch`` is called repeatedly and raises FlowError once the goal is useless.
+        If the goal's field ``lease`` is set, the lease is renewed until the goal ends. ``describe`` returns the label
+        and the completed fraction (None if unknown) of a feedback. ``watch`` is called repeatedly, and raises FlowError
+        once the goal is useless.
 
-        Raises FlowError if the goal is refused, takes too long or is useless; Interrupted after a signal. An accepted
-        goal is canceled first.
+        Raises FlowError if the goal is refused, takes too long or is useless, and Interrupted after a signal. In all of
+        these cases, an accepted goal is canceled first.
         """
         client = self.action(action_type, name)
         self.until(client.server_is_ready, f"action {name} is not there; check that its node runs", _ANSWER_TIMEOUT_S)
@@ -366,7 +368,7 @@ class FlowClient:
         return sent.result().get_result_async()
 
     def _cancel(self, name: str, sent: Future) -> None:
-        """Cancel a goal and wait for its end, while its server lives."""
+        """Cancel a goal and wait for its end; the wait fails if the goal's server is lost."""
         server = _server(name)
         self.until(sent.done, "", _ANSWER_TIMEOUT_S, server)
         if sent.result().accepted:

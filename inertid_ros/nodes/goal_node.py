@@ -16,35 +16,35 @@ _POLL_PERIOD_S = 0.05
 
 
 class GoalNode(Node):
-    """Node with an action of one goal at a time; answers have the fields ``success`` and ``message``.
+    """Node with an action that serves one goal at a time; its results have the fields ``success`` and ``message``.
 
     Attributes
     ----------
-    work : task of the present goal, in another process or driven by messages; None without a goal. Its ``poll()``
-        returns True after its end, successful or not; ``cancel()`` ends it.
+    work : task of the present goal, in another process or driven by messages; None without a goal. ``work.poll()``
+        returns True once the task has ended, successfully or not; ``work.cancel()`` ends the task.
     """
 
     work: Any = None
-    _ended: Future | None = None  # end of the present goal
+    _ended: Future | None = None  # completed at the end of the present goal; None without a goal
     _goal: ServerGoalHandle | None = None
 
     def begin(self, request: Any) -> Any:
-        """Begin the work for a goal; raise InertidError if this is impossible."""
+        """Begin and return the task of a goal; raise InertidError if the goal is impossible."""
         raise NotImplementedError
 
     def conclude(self, work: Any) -> Any:
-        """Return the answer for finished work; raise InertidError if it failed."""
+        """Return the action's result for an ended task; raise InertidError if the task failed."""
         raise NotImplementedError
 
     def failed(self, reason: str) -> Any:
-        """Return the answer for a failed goal."""
+        """Return the action's result for a failed goal."""
         raise NotImplementedError
 
     def feedback(self, work: Any) -> Any:
-        """Return the feedback to publish now, if any."""
+        """Return the feedback to publish now, or None."""
 
     def serve_goals(self, action_type: Any, name: str, busy: str) -> None:
-        """Begin to serve an action; ``busy`` is the log message for a refused second goal."""
+        """Begin to serve an action; ``busy`` is the logged reason for refusing a second goal."""
         self._busy = busy
         self._server = ActionServer(
             self, action_type, name, self._execute, goal_callback=self._accept,
@@ -58,7 +58,7 @@ class GoalNode(Node):
         return self._ended is not None
 
     async def serve(self, request: Any) -> Any:
-        """Serve a goal, also without a client, and return its answer."""
+        """Serve a goal and return the action's result; the goal need not come from a client."""
         ended = self._ended = self._ended or Future()
         answer, reason = None, ""
         try:
@@ -82,7 +82,7 @@ class GoalNode(Node):
         return self.failed(reason)
 
     def poll_goal(self) -> None:
-        """Poll the work on the present goal."""
+        """Poll the task of the present goal; cancel it on request, end the goal with it, or publish feedback."""
         if self.work is None or self._ended is None or self._ended.done():
             return
         if self._goal is not None and self._goal.is_cancel_requested:

@@ -1,4 +1,4 @@
-"""Identifier node: identifies a robot from recordings and publishes validated parameters for controllers, latched."""
+"""Identifier node: identifies a robot from recordings and publishes accepted parameters for controllers, latched."""
 
 import itertools
 import os
@@ -90,7 +90,7 @@ class Identifier(GoalNode):
         if self.options.live_coverage:
             self.coverage.prepare(self.model)
         self.publication.describe(self.model)
-        if self.publication.accepted is not None:  # also a result from before the restart
+        if self.publication.accepted is not None:  # possibly from before the restart
             self.sequence = max(self.sequence, int(self.publication.accepted.sequence))
 
     def _receive_batch(self, message: SampleBatch) -> None:
@@ -133,7 +133,7 @@ class Identifier(GoalNode):
         return progress and Identify.Feedback(stage=progress.stage, fraction=float(progress.fraction))
 
     def conclude(self, work: Worker) -> Identify.Result:
-        """Publish the report and the result; if the result must not be used, the last result stays published."""
+        """Publish the report and, if it may be used, the result; otherwise the last result stays published."""
         result = work.result()
         self.sequence += 1
         estimate, stamp = result.estimate, self.get_clock().now().to_msg()
@@ -214,10 +214,10 @@ def identification_job(
         default_output: str) -> IdentificationJob:
     """Return the job for a goal of the identifier.
 
-    The request names recordings by their paths, or by their names if they were received; an empty list means all
-    complete recordings. ``default_output`` is the directory of numbered results for a request without a directory; if
-    both are empty, the result is not written. Raises InertidError without recordings, for an unknown recording, or if
-    the output directory cannot be used.
+    The request lists recordings by path, or by name if the node received them; an empty ``train`` means all complete
+    recordings. ``default_output`` is the directory of numbered results for requests without a directory; if neither is
+    given, the result is not written. Raises InertidError if there is no recording, a recording is unknown, or the
+    output directory cannot be used.
     """
     train = tuple(request.train) or recordings.complete
     if not train:
@@ -251,7 +251,7 @@ def next_output(directory: str) -> Path:
 
 
 def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
-    """Log a result; rclpy raises if one line of code logs with different severities."""
+    """Log an accepted result, with one line of code per severity: rclpy raises if a line uses several severities."""
     if verdict is Verdict.CARE:
         logger.warning(message)
     else:

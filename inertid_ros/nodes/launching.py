@@ -29,10 +29,10 @@ JOINT_NAMES = (
 
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
-    """Return a node of this package, named like its executable, in the namespace of the argument ``namespace``.
+    """Return a node of this package, named like its executable, in the namespace of the launch argument ``namespace``.
 
     ``common`` are parameter files and dictionaries of parameters for all nodes; later entries override earlier entries,
-    and ``parameters`` override ``common``. ``keywords`` are arguments of the launch action.
+    and ``parameters`` override ``common``. ``keywords`` are passed to the launch action.
     """
     return Node(
         package="inertid_ros", executable=executable, name=executable, namespace=LaunchConfiguration("namespace"),
@@ -40,7 +40,7 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
 
 
 def excitation(common: Iterable[Any], condition: Condition | None = None) -> LaunchDescriptionEntity:
-    """Return the excitation node with the arguments ``urdf`` and, unless it is empty, ``controller``."""
+    """Return the excitation node with the launch argument ``urdf``, and ``controller`` unless that is empty."""
 
     def make(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [
@@ -50,7 +50,7 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
 
 
 def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
-    """Return parameters named like launch arguments; empty arguments leave the values of the parameter files."""
+    """Return the launch arguments ``types`` that are not empty as parameters, which override the parameter files."""
     return {
         name: ParameterValue(LaunchConfiguration(name), value_type=value_type)
         for name, value_type in types.items()
@@ -60,8 +60,8 @@ def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
     """Return the handler that ends all nodes once a flow has ended.
 
-    ``what`` is the subject of the message after a failure, ``reason`` the log message after a success; if it is empty,
-    the nodes continue.
+    ``what`` is the subject of the message after a failure, ``reason`` the log message after a success. If ``reason`` is
+    empty, the nodes continue after a success.
     """
 
     def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
@@ -75,7 +75,7 @@ def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = N
 
 
 def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]) -> list[DeclareLaunchArgument]:
-    """Declare arguments: name, default and description of each, and the choices by name."""
+    """Declare launch arguments (name, default, description); ``choices`` are the allowed values by name."""
     return [
         DeclareLaunchArgument(name, default_value=value, description=about, choices=choices.get(name))
         for name, value, about in arguments]
@@ -84,7 +84,7 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
 def described(
     file: str, entities: Iterable[LaunchDescriptionEntity], switches: Mapping[str, Sequence[str]] | None = None
 ) -> LaunchDescription:
-    """Return the description of a launch file; its start fails if an argument would have no effect.
+    """Return the description of a launch file; the launch fails if an argument is unknown or would have no effect.
 
     ``switches`` maps a switch to the arguments that have an effect only if the switch is true.
     """
@@ -100,7 +100,7 @@ def described(
 
 
 def text(argument: str) -> ParameterValue:
-    """Return the value of an argument as text, also if it looks like a number."""
+    """Return the value of an argument as text, even if it looks like a number."""
     return ParameterValue(LaunchConfiguration(argument), value_type=str)
 
 
@@ -115,9 +115,9 @@ def package_file(*parts: str) -> str:
 
 
 class ParameterFile(Substitution):
-    """Path of the parameter file in an argument, or in ``otherwise`` if the argument is empty.
+    """Path of the parameter file in a launch argument, or ``otherwise`` if the argument is empty.
 
-    Without this check, launch_ros would start nodes without the file.
+    The file is checked, because launch_ros would start nodes even if the file were missing.
     """
 
     def __init__(self, argument: str, otherwise: Any = "") -> None:
@@ -135,13 +135,13 @@ class ParameterFile(Substitution):
 
 
 def common_parameters(*others: Any) -> tuple[Any, ...]:
-    """Return the parameters of all nodes: files ``defaults`` and ``config``, others, and ``use_sim_time``."""
+    """Return parameters for all nodes: the files ``defaults`` and ``config``, ``others``, and ``use_sim_time``."""
     files = ParameterFile("defaults"), ParameterFile("config", LaunchConfiguration("defaults"))
     return (*files, *others, {"use_sim_time": flag("use_sim_time")})
 
 
 class JointNamesFile(Substitution):
-    """Path of a parameter file with the joint names of the argument ``joint_names``, in this launch's log directory."""
+    """Path of a parameter file with the launch argument ``joint_names``, written to the log directory of the launch."""
 
     def perform(self, context: LaunchContext) -> str:
         return str(write_joint_names(LaunchConfiguration("joint_names").perform(context), Path(launch_config.log_dir)))

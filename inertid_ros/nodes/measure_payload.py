@@ -1,7 +1,7 @@
 """The payload flow: arm, move along a short motion, identify the payload during the motion, disarm.
 
-A client of the excitation node and of the online node. It renews the lease of the motion: when this process ends, the
-robot stops. Exit status 0 done, 2 something is missing or failed, 130 interrupted.
+The flow is a client of the excitation node and the online node, and renews the lease of the motion: when this process
+ends, the robot stops. Exit status: 0 done; 2 something is missing or failed; 130 interrupted.
 """
 
 import sys
@@ -21,7 +21,7 @@ _SOLVE_TIMEOUT_S = 90.0  # from the end of the motion to the answer
 
 
 class PayloadFlow:
-    """The steps in order. Every step raises FlowError with one line that names the remedy."""
+    """The steps of the payload flow, in order. Every step raises FlowError with one line that names the remedy."""
 
     def __init__(self, client: FlowClient, options: MeasurePayloadOptions) -> None:
         self.client, self.options = client, options
@@ -44,7 +44,7 @@ class PayloadFlow:
         return self._conclude()
 
     def _watch(self) -> None:
-        """Send the payload goal once the robot moves; raise FlowError if the motion is useless."""
+        """Send the payload goal once the robot moves; raise FlowError if the online node refuses it or fails."""
         status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options

@@ -43,16 +43,17 @@ _NO_STATES = "no joint states of the robot; start its driver, or remap joint_sta
 
 
 class Following:
-    """Follow the robot of a result directory by its joint state messages, once their rate is known.
+    """Follow a calibrated robot by its joint states, as soon as their rate is known.
 
-    Raises InertidError if the result cannot be used.
+    ``directory`` is the result of the calibration. Raises InertidError if the result cannot be used.
 
     Attributes
     ----------
     robot : None until the rate of the joint states is known.
-    problem : reason why the last message was not used; empty if it was used.
-    foreign : True if the last message lacked all of the robot's joints.
-    rejected, last_fault : number of rejected messages, and the reason for the last rejection.
+    problem : reason why the last message was rejected; empty if it was used.
+    foreign : True if the last message contained none of the robot's joints.
+    rejected : number of rejected messages.
+    last_fault : last fault of the joint states, whether or not the message was rejected.
     """
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:
@@ -67,7 +68,7 @@ class Following:
             self._begin(options.rate_hz)
 
     def take(self, message: JointState) -> tuple[JointSample, Followed] | None:
-        """Take a message; return its state and the result, None if it was not used or the rate is not known yet."""
+        """Process a message; return its sample and the result, or None if the sample is invalid or the rate unknown."""
         self.foreign = False
         try:
             sample = self.order.sample(message)
@@ -133,7 +134,7 @@ class Online(GoalNode):
             self._follow(self.options.result)
         else:
             self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
-        # Taken in batches: waking an executor for each message costs more than processing it.
+        # Messages are taken in batches: waking an executor for each message costs more than processing the message.
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
         self.create_timer(_STATES_PERIOD_S, self._take_states, clock=STEADY)
         self.serve_goals(IdentifyPayload, "~/identify_payload", "another payload is being identified")
@@ -159,7 +160,7 @@ class Online(GoalNode):
         self.get_logger().info(f"following '{self.following.result.model.name}' of {directory}")
 
     def _take_states(self) -> None:
-        ahead = self.get_clock().now().nanoseconds * 1e-9 - time.monotonic()  # offset of the stamps' clock
+        ahead = self.get_clock().now().nanoseconds * 1e-9 - time.monotonic()  # clock of the stamps minus steady clock
         for message, received in self.states.take():
             self._receive(message, received, received + ahead - to_nanoseconds(message.header.stamp) * 1e-9)
 
@@ -210,7 +211,7 @@ class Online(GoalNode):
         return work
 
     def poll_goal(self) -> None:
-        """Take waiting joint states first: after a delay of this process, the robot must not count as silent."""
+        """Process waiting joint states first, so that a delay of this process does not look like a silent robot."""
         self._take_states()
         super().poll_goal()
 
@@ -291,7 +292,7 @@ class Online(GoalNode):
 
 
 def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time) -> InertialParameters:
-    """Make a message from parameters without validation on held-out data, with the verdict "use with care"."""
+    """Make a message from an online estimate: not validated on held-out data, with the verdict "use with care"."""
     return InertialParameters(
         header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
         validation_status=InertialParameters.NOT_VALIDATED, verdict=InertialParameters.USE_WITH_CARE,
@@ -324,7 +325,7 @@ def describe_change(change: Change | None) -> str:
 
 
 def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Result:
-    """Make the answer for a payload, with the inertia about its centre of mass in the frame of its link."""
+    """Make the result of the action; the inertia is about the payload's centre of mass, in the frame of its link."""
     payload, commands = result.payload, result.content["as_robots_take_it"]
     quantities = (payload.mass, *payload.com, *payload.inertia)
     low, high = payload.mass.interval
@@ -340,7 +341,7 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
 
 
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
-    """Make the feedback of the action."""
+    """Make the feedback of the payload action."""
     return IdentifyPayload.Feedback(
         stage=stage, fraction=fraction, mass=progress.mass, mass_standard_deviation=progress.mass_deviation,
         com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain)

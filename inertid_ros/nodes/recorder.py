@@ -1,4 +1,4 @@
-"""Recorder node: joint states and sensor topics to a crash-safe bag and to synchronised batches."""
+"""Recorder node: writes joint states and sensor topics to a crash-safe bag, and publishes synchronised batches."""
 
 import math
 import sys
@@ -61,7 +61,7 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
-        self.changed = Future()  # services await it; its result is the next state
+        self.changed = Future()  # completed with the next state of the session; services await it
         self.failure, self.failure_logged_at = "", -math.inf
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
@@ -70,7 +70,7 @@ class Recorder(Node):
         for name, serve in (("start", self._start), ("stop", self._stop), ("clear", self._clear), ("tare", self._tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must continue.
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
-        # Taken in batches: waking an executor for each message costs more than processing it.
+        # Messages are taken in batches: waking an executor for each message costs more than processing the message.
         self.topics = [self._subscribe(source) for source in self.sources]
         self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=STEADY)
         self.create_timer(0.2, self._publish_status, clock=STEADY)
@@ -117,14 +117,14 @@ class Recorder(Node):
     # For the session
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Return why a topic's publishers cannot bring data; empty if they are right.
+        """Return the first problem with the publishers of a recorded topic; empty without a problem.
 
-        With ``absent``, a topic without a publisher is a problem, too.
+        With ``absent``, a missing publisher is a problem, too.
         """
         return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Return the topics of a new bag, and its first messages (index of the topic, content): zeros of tares."""
+        """Return the topics of a new bag, and its first messages (topic index, content), which hold tared zeros."""
         recorded = [Topic(source.name, source.type, topics.message_definition(source.type)) for source in self.sources]
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():
@@ -205,7 +205,7 @@ class Recorder(Node):
             self.joints[source.name] = names
 
     def _delay(self, source: Source, data: bytes) -> float:
-        """Return the delay of a message after its stamp [s]; NaN without a stamp."""
+        """Return the time from the stamp of a message until now [s]; NaN without a stamp."""
         stamp_ns = stamp_of_serialized(data) if source.is_sampled else 0
         return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
 
@@ -258,7 +258,7 @@ class Recorder(Node):
 
 
 def _answering(serve: Callable[[], Awaitable[str]]) -> Callable[..., Awaitable[Trigger.Response]]:
-    """Return a callback that answers with the text or the InertidError of ``serve``."""
+    """Return a service callback that answers with the text that ``serve`` returns, or the InertidError it raises."""
 
     async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
@@ -271,7 +271,7 @@ def _answering(serve: Callable[[], Awaitable[str]]) -> Callable[..., Awaitable[T
 
 
 def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
-    """Compare the publishers of a resolved topic with a subscription of type ``type_name`` and ``profile``."""
+    """Check whether a subscription with a type and profile receives from the publishers of a topic (resolved name)."""
     offers, wants_reliable = node.get_publishers_info_by_topic(topic), profile.reliability == ReliabilityPolicy.RELIABLE
     for offer in offers:
         who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name} publishes {topic}"

@@ -22,17 +22,17 @@ class Source:
 
     name: str  # resolved
     type: str  # PACKAGE/msg/NAME
-    frame: str = ""  # frame of its wrench; if empty, the frame of each message
+    frame: str = ""  # frame of the wrench; if empty, each message gives its frame
     of_base: bool = False  # True for the motion of a free base
 
     @property
     def is_sampled(self) -> bool:
-        """True if samples contain its values; messages of other topics are only written to the bag."""
+        """True if samples contain values of this topic; otherwise its messages are only written to the bag."""
         return self.of_base or self.type in (JOINT_STATE, WRENCH_STAMPED)
 
 
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
-    """Return joint states first, then wrenches, then the motion of a free base, then topics that are only written.
+    """Return the topics to record: joint states, wrenches, motion of a free base, topics that are only written.
 
     ``resolve`` returns the full name of a topic, after namespace and remapping.
     """
@@ -65,7 +65,7 @@ class _OpenRecording:
     live: LiveRecording
     started_ns: int
     first_arrival_ns: int
-    last_arrival_ns: int = 0  # 0 until the stop
+    last_arrival_ns: int = 0  # time of the stop; 0 before
     caught_up: set[str] = field(default_factory=set)  # topics whose queue holds no message from before the start
     joint_state_ns: int = 0  # time of the last joint state from the queue, used or not
     accepted_ns: int = 0  # time of the last accepted joint state
@@ -74,11 +74,12 @@ class _OpenRecording:
 
 
 class RecordingSession:
-    """Recordings in sequence, each from its start to its end.
+    """State of the recorder, which makes one recording at a time.
 
-    All calls come from one thread. ``now_ns`` is always on the steady clock, ``arrival_ns`` on the system clock, like
-    the middleware's arrival stamps. ``sources`` are in the order of the bag's topics. ``recorder``, the node, has
-    ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see :class:`~.recorder.Recorder`.
+    Call all methods from one thread. ``now_ns`` is always on the steady clock, ``arrival_ns`` on the system clock, like
+    the middleware's arrival stamps. ``sources`` are in the order of the bag's topics. ``recorder`` is the node; the
+    session calls its methods ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see
+    :class:`~.recorder.Recorder`.
 
     Attributes
     ----------
@@ -107,7 +108,7 @@ class RecordingSession:
     # Requests
 
     def start(self, now_ns: int, arrival_ns: int) -> None:
-        """Begin a recording; :meth:`poll` confirms it, or ends it if no samples arrive.
+        """Begin a recording; :meth:`poll` confirms the start, or ends the recording if no samples arrive.
 
         Raises RecordingError if a recording is already in progress.
         """
@@ -122,9 +123,9 @@ class RecordingSession:
         self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def stop(self, now_ns: int, arrival_ns: int) -> None:
-        """End the recording with the messages received until now; :meth:`poll` closes it once all of them are taken.
+        """Stop with the messages received until now; :meth:`poll` closes the recording once all are taken from queues.
 
-        Raises RecordingError without a recording, or if it is already being stopped.
+        Raises RecordingError if there is no recording, or if the recording is already being stopped.
         """
         if self._open is None:
             raise RecordingError(f"there is no recording to stop ({self.message})")
@@ -151,11 +152,11 @@ class RecordingSession:
     # Messages
 
     def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
-        """Return the present recording if a message of a source belongs to it, else None.
+        """Return the present recording if a message of a source belongs to the recording, else None.
 
-        A message belongs to the recording if it arrived between start and stop. The queues may hold messages from
-        before the start; long after the stop, they may still hold messages from before the stop. A message whose size
-        [bytes] is too large is counted as rejected. ``arrival_ns`` is 0 if the middleware does not provide it.
+        A message belongs to the recording if the message arrived between start and stop. The queues may hold messages
+        from before the start, and, long after the stop, messages from before the stop. A message whose ``size`` [bytes]
+        is too large is counted as rejected. ``arrival_ns`` is 0 if the middleware does not stamp arrivals.
         """
         current = self._open
         if current is None:
@@ -183,7 +184,7 @@ class RecordingSession:
     # Time
 
     def poll(self, now_ns: int) -> None:
-        """Commit samples, confirm or abort a start, finish a stop; call it every few hundredths of a second."""
+        """Commit samples, confirm or abort a start, finish a stop; to be called every few hundredths of a second."""
         current = self._open
         if current is None:
             return
@@ -213,7 +214,7 @@ class RecordingSession:
     # Reports
 
     def silent_s(self, now_ns: int) -> float:
-        """Time since the last accepted joint state of a confirmed recording [s]; else infinite."""
+        """Time since the last accepted joint state [s]; infinite without a confirmed recording."""
         if self._open is None or self.state is SessionState.STARTING:
             return float("inf")
         return (now_ns - self._open.accepted_ns) * 1e-9
@@ -251,7 +252,7 @@ class RecordingSession:
         self._change(SessionState.STARTING, f"waiting for samples of {self.name}")
 
     def _end(self, message: str, state: SessionState) -> None:
-        """Close the recording; the last batch marks it as complete for receivers."""
+        """Close the recording; unless it failed, publish a last batch that marks it as complete."""
         ended, self._open = self._open, None
         if ended is not None:
             if state is not SessionState.FAILED:

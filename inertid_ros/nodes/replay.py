@@ -1,4 +1,4 @@
-"""Replay node: plays a bag's topics with their own stamps, and the clock, without ``ros2 bag play``."""
+"""Replay node: plays a bag's topics with their recorded stamps, and ``/clock``, without ``ros2 bag play``."""
 
 import sys
 
@@ -21,8 +21,8 @@ from inertid_ros.ros.topics import LATCHED, STEADY, message_class
 from .spin import run_node
 
 _REPLAY_PERIOD_S = 0.005
-_DISCOVERY_S = 0.5  # after the last subscriber has appeared
-_MAX_MESSAGES_PER_TICK = 200  # so that a reliable queue is not overrun
+_DISCOVERY_S = 0.5  # wait after the discovery of the last subscriber, and before the recorder is stopped
+_MAX_MESSAGES_PER_TICK = 200  # a longer burst may overrun the queue of a reliable publisher
 
 
 class Replay(Node):
@@ -76,7 +76,7 @@ class Replay(Node):
             self._finish()
 
     def _ready(self, now: int) -> bool:
-        """Return True if every topic has a subscriber and the recorder, if requested, takes samples."""
+        """Start the requested recording once every topic has a subscriber; return True once the recording is open."""
         unsubscribed = [topic for topic, publisher in self.player.items() if publisher.get_subscription_count() == 0]
         if unsubscribed and self.options.wait_s:
             if now - self.created_ns > self.options.wait_s * 1e9:
@@ -92,7 +92,7 @@ class Replay(Node):
             if not self.start_client.service_is_ready():
                 return False
             self.request = self.start_client.call_async(Trigger.Request())
-        return bool(self.recorder_name)  # the start is confirmed only once samples arrive
+        return bool(self.recorder_name)  # not the answer: it comes only after samples have arrived
 
     def _publish_clock(self, now_ns: int) -> None:
         if self.clock_publisher is None:

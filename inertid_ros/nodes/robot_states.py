@@ -1,4 +1,4 @@
-"""Description and joint states of a robot, for a node that moves it; checks of the states before a motion."""
+"""Description and joint states of a robot that a node moves; checks of the joint states before a motion."""
 
 import time
 from collections import deque
@@ -22,30 +22,30 @@ from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
-# Simulated time: the limits of its speed
+# Limits of the speed of simulated time
 MIN_REAL_TIME_FACTOR = 0.1  # if slower, a motion of half a minute takes longer than the timeouts of its client
-MAX_REAL_TIME_FACTOR = 2.0  # if faster, ticks of 5 ms are too rare for brakes that begin 20 ms after their request
+MAX_REAL_TIME_FACTOR = 2.0  # if faster, ticks of 5 ms are too coarse for a brake that begins 20 ms after its request
 _MAX_FACTOR_SPAN_S, _MIN_FACTOR_SPAN_S = 2.0, 0.5  # real time over which the factor is measured
-_MAX_BACK_S = 0.1  # a larger step back is a step of the clock, or a restart of the simulator
+_MAX_BACK_S = 0.1  # a larger step back means that the clock was set back, or that the simulator restarted
 _MAX_STAMP_AHEAD_S = 0.02  # stamps of states may be this far ahead of /clock, which is published less often
 _STATE_WINDOW_S = 0.25  # window of joint states in which the robot must be at rest
-_MIN_NUMBERED_S = 2.0  # the sequence numbers of a single publisher's joint states must increase for this time
-_MAX_STEP_TICKS = 10.0  # a longer step between ticks, in periods, means that the process was delayed
+_MIN_NUMBERED_S = 2.0  # joint states whose sequence numbers increase for this time have a single publisher
+_MAX_STEP_TICKS = 10.0  # in periods; a longer time between two ticks means that the process was delayed
 
 
 class SimulatedTime:
     """Time of a simulator, used for sending and watching a motion instead of the steady clock.
 
-    ``now`` [s] is the newest time of ``/clock`` and the stamps of joint states, and never goes back.
+    ``now`` [s] is the latest time of ``/clock`` or the stamps of joint states; only :meth:`restart` sets it back.
     """
 
     def __init__(self) -> None:
-        self.now = self._real = self._back = 0.0  # _back: step back of /clock
+        self.now = self._real = self._back = 0.0  # _back: added to /clock after it went back
         self._looks: deque[tuple[float, float]] = deque()  # real and simulated time
 
     def update(self, clock: float, real: float, stamp: float = 0.0) -> None:
-        """Take the time of ``/clock``, the steady clock and the stamp of a joint state [s]."""
-        if clock + self._back < self.now - _MAX_BACK_S:  # the motion is watched by real time
+        """Process the times of ``/clock`` and the steady clock (``real``), and the ``stamp`` of a joint state [s]."""
+        if clock + self._back < self.now - _MAX_BACK_S:  # /clock went back: continue from the elapsed real time
             self._back = self.now + (real - self._real) - clock
         simulated, self._real = clock + self._back, real
         self.now = max(self.now, simulated, min(stamp, simulated + _MAX_STAMP_AHEAD_S))
@@ -55,20 +55,20 @@ class SimulatedTime:
                 self._looks.popleft()
 
     def restart(self) -> bool:
-        """Follow a ``/clock`` that has gone back, while the robot rests; return True if it had gone back."""
+        """Adopt the time of a ``/clock`` that went back; return True if it did. Call this while the robot rests."""
         had_gone_back, self.now, self._back = self._back > 0, self.now - self._back, 0.0
         return had_gone_back
 
     @property
     def factor(self) -> float:
-        """Simulated seconds per real second; NaN until they have been measured."""
+        """Simulated seconds per real second; NaN until it has been measured over half a second."""
         if not self._looks or self._looks[-1][0] - self._looks[0][0] < _MIN_FACTOR_SPAN_S:
             return float("nan")
         (begin, first), (end, last) = self._looks[0], self._looks[-1]
         return (last - first) / (end - begin)
 
     def check(self) -> None:
-        """Raise ExcitationError if a motion cannot be watched at the speed of the simulator."""
+        """Raise ExcitationError if the simulator's speed is unknown, or too low or too high to monitor a motion."""
         if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
             raise ExcitationError(
                 f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
@@ -76,14 +76,14 @@ class SimulatedTime:
 
 
 class JointStateWindow:
-    """The joint states of the last quarter of a second, by their receipt on the steady clock."""
+    """Joint states that were received within the last quarter of a second of the steady clock."""
 
     def __init__(self, order: JointOrder) -> None:
         self._order, self.joint_names = order, order.joint_names
         self._recent: deque[tuple[float, JointSample]] = deque()
 
     def take(self, message: JointState, now: float) -> JointSample | None:
-        """Store and return the model's joints of a message, None without them; see :meth:`JointOrder.sample`."""
+        """Store and return the sample of the model's joints; None if the message lacks all, see :class:`JointOrder`."""
         sample = self._order.sample(message)
         if sample is not None:
             self._recent.append((now, sample))
@@ -106,7 +106,7 @@ class JointStateWindow:
         return (self._recent[-1][0] - self._recent[0][0]) / (len(self._recent) - 1)
 
     def position(self) -> Array:
-        """Return the mean of the recent positions, the pose ``(n,)`` of a robot at rest with less noise."""
+        """Return the mean of the recent positions ``(n,)``, which reduces noise if the robot is at rest."""
         return np.mean([sample.position for _, sample in self._recent], axis=0)
 
     def mean(self) -> JointSample:
@@ -116,9 +116,9 @@ class JointStateWindow:
         return JointSample(samples[-1].stamp_ns, *np.mean(channels, axis=0))
 
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
-        """Raise ExcitationError if the states are old, wrong, or of a moving robot.
+        """Raise ExcitationError if the joint states are old, rare or invalid, or if the robot moves.
 
-        ``now`` is on the steady clock, ``clock`` on the clock of the stamps [s].
+        ``now`` is the time of the steady clock, ``clock`` of the clock of the stamps [s].
         """
         self._forget(now)
         options = options.timed(self.period)
@@ -151,13 +151,13 @@ class RobotStates:
     Parameters
     ----------
     urdf : file of the description; if empty, the topic ``robot_description`` is used.
-    on_state : called with every joint state that could be read, and its receipt by ROS time and the steady clock [s].
+    on_state : called with every valid joint state, and the time of its receipt in ROS time and on the steady clock [s].
     on_other_robot : called if the description changes to other kinematics.
 
     Attributes
     ----------
-    has_driver : True if any joint state was ever received, of any joints.
-    rejected : number of unreadable joint states, and the error of the newest; empty if it was readable.
+    has_driver : True once a joint state was received, even if it has other joints.
+    rejected : number of invalid joint states, and the error of the last joint state, empty if it was valid.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class RobotStates:
             node.create_subscription(String, "robot_description", self.receive_description, LATCHED)
 
     def read_robot(self) -> None:
-        """Read the file if one is given; raise InertidError if there is no usable description."""
+        """Read the file ``urdf`` unless it is empty; raise InertidError if there is no usable description."""
         if self._urdf:
             self._take_description(read_description(self._urdf))
         if self._model is None:
@@ -186,7 +186,7 @@ class RobotStates:
 
     @property
     def model(self) -> RobotModel:
-        """The robot as described last; raise ExcitationError if there is no description."""
+        """Model of the last valid description; raises ExcitationError if there is no description."""
         if self._model is None:
             raise self._not_configured()
         return self._model
@@ -203,12 +203,12 @@ class RobotStates:
 
     @property
     def has_states(self) -> bool:
-        """True if joint states have been received for long enough to check them."""
+        """True if the recent joint states span enough time for :meth:`check_states`."""
         return self._window is not None and self._window.filled(self.steady())
 
     @property
     def window(self) -> JointStateWindow:
-        """The recent joint states; raise ExcitationError if there is no description."""
+        """The recent joint states; raises ExcitationError if there is no description."""
         if self._window is None:
             raise self._not_configured()
         return self._window
@@ -235,7 +235,7 @@ class RobotStates:
         self.window.check(now, now + self.clock_ahead(), options)
 
     def poll(self) -> None:
-        """Take the joint states received since the last call; call it at every tick."""
+        """Process the joint states received since the last call; to be called at every tick."""
         clock_ahead = self.clock_ahead()
         if self._simulated is not None:
             self._simulated.update(self.clock(), time.monotonic())
@@ -247,14 +247,14 @@ class RobotStates:
 
     @property
     def joint_states(self) -> StreamReport:
-        """Rate, gaps and delay of the joint states; saturated channels are efforts in the order of the joints."""
+        """Rate, gaps and delay of the joint states; ``saturated`` contains indices of joints with saturated effort."""
         return self._stream.report(self.steady())
 
     def several_publishers(self) -> str:
-        """Return a message on the nodes that publish joint states, if there are several; else empty."""
+        """Return a message that names the nodes if several nodes publish joint states; else empty."""
         publishers = self._publishers.look()
         named = {publisher for publisher in publishers if publisher[0] != UNNAMED}
-        # The graph may still hold a killed publisher; the sequence numbers then show a single publisher.
+        # The ROS graph may still list a killed publisher; increasing sequence numbers then prove a single publisher.
         one_publishes = self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
         if len(publishers) <= 1 or len(named) <= 1 and one_publishes:
             return ""
@@ -271,7 +271,7 @@ class RobotStates:
             self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, self._robot_options, shapes=False)  # takes little time, as the robot may move
+        model = load_model(text, self._robot_options, shapes=False)  # fast without shapes: the robot may be moving
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
@@ -284,7 +284,7 @@ class RobotStates:
         return ExcitationError(f"no robot description has been received; configure the {name} node first")
 
     def _described(self, model: RobotModel) -> None:
-        """Take a new description; derived classes may override it."""
+        """Hook for derived classes, called after each new description."""
 
     def _take_state(self, message: JointState, received: float, clock: float) -> None:
         self.has_driver = True
@@ -325,7 +325,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
-    """Status of the node's ticks with their nominal period [s]."""
+    """Status of the node's ticks; ``period`` is the nominal time between two ticks [s]."""
     late = f"the process was delayed by {ticks.longest_step_s:.3f} s; reduce the load of this machine"
     is_late = ticks.longest_step_s > _MAX_STEP_TICKS * period
     values = {

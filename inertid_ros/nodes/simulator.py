@@ -40,16 +40,16 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
 
-# A robot has its own computer: it moves on while this computer pauses, and virtual machines pause for 0.1 s at a time
-# under load. After a longer pause, the simulated time continues from its last value and does not catch up.
+# A real robot moves on while this computer pauses (a virtual machine under load pauses for 0.1 s at a time), so the
+# simulation catches up after short pauses. After a longer pause, the simulated time continues from its last value.
 _MAX_LAG_S = 0.3
-_MAX_LOST_S = 0.5  # behind the clock; a longer time means that the machine is too slow, not just busy for a moment
-_FAULTS_PERIOD_S = 0.2  # between two reads of the parameters below fault
+_MAX_LOST_S = 0.5  # a larger loss of simulated time means that the machine is too slow, not just busy for a moment
+_FAULTS_PERIOD_S = 0.2  # between two reads of the parameters fault.*
 _SENSOR = QoSProfile(depth=50)
 
 
 class Simulator(Node):
-    """A :class:`SimulatedArm`, or a :class:`ForcePlateRobot`."""
+    """Node with a :class:`SimulatedArm`, or a :class:`ForcePlateRobot` if ``legged_robot.robot`` is set."""
 
     def __init__(self) -> None:
         super().__init__("simulator")
@@ -63,20 +63,20 @@ class Simulator(Node):
 
 
 class Simulation:
-    """Time, faults and topics of all simulated robots.
+    """Time, faults and topics that the simulated robots share.
 
-    Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time. Publishes
+    Physics follows the steady clock; stamps are the system time at the start plus the simulated time. Publishes
     ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if configured, ``/clock``.
     """
 
     def __init__(self, node: Node, options: SimulatorOptions, truth: RobotModel) -> None:
         self.node, self.options, self.truth = node, options, truth
-        self.described = truth  # the published robot: the true robot, or a robot with errors by point masses
+        self.described = truth  # robot of the published description; `perturb` adds errors by point masses
         if options.perturb:
             bodies = perturb(truth, np.random.default_rng(options.perturbation_seed), options.perturbation)
             self.described = load_model(write_urdf(truth, bodies), truth.options)
         self.faults = read(node, FaultOptions, "fault.")
-        self.lost_s = 0.0  # lag of the robot behind the steady clock
+        self.lost_s = 0.0  # simulated time lost in pauses so far
         self.states = node.create_publisher(JointState, "joint_states", _SENSOR)
         self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
         self.description = node.create_publisher(String, "robot_description", LATCHED)
@@ -84,7 +84,7 @@ class Simulation:
         self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
 
     def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
-        """Start the time of a robot."""
+        """Start the simulated time and the diagnostics of a robot; ``details`` ends the log message."""
         self.diagnostics = DiagnosticsPublisher(self.node, lambda: [self._status(robot)], lambda: self.truth.name)
         self.zero_ns = STEADY.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
@@ -92,9 +92,9 @@ class Simulation:
         self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
 
     def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
-        """Return the lag of a simulated time behind now [s], and the lost time [ns].
+        """Return the lag of the simulated time ``time_s`` behind the steady clock [s], and the time lost now [ns].
 
-        After a pause, all of the lag except ``kept_s`` is lost: the robot continues from its last state.
+        After a long pause, all of the lag except ``kept_s`` is lost: the robot continues from its last state.
         """
         behind = (STEADY.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
         if behind <= _MAX_LAG_S:
@@ -135,7 +135,7 @@ class Simulation:
 
 
 class SimulatedArm(Simulation):
-    """A MuJoCo arm in real time with the topics of a trajectory, position stream or effort controller."""
+    """A MuJoCo arm in real time with the topics of trajectory, position stream and effort controllers."""
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         truth = load_model(read_description(options.urdf or example_urdf()), options.robot)
@@ -165,13 +165,13 @@ class SimulatedArm(Simulation):
                     self.node.get_logger().error(str(error))
         step = self.options.simulation.timestep_s
         behind, lost_ns = self._behind(self.robot.time, step)
-        self.stamp_ns += lost_ns  # a pause is a gap between stamps
+        self.stamp_ns += lost_ns  # a pause appears as a gap between stamps
         self.robot.step(max(int(behind / step), 0))
         measured = self.robot.state()
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
             self._publish_state(self.robot.joint_names, sample, self._stamp(sample.time))
-        if arrived:  # a delay affects both publishers
+        if arrived:  # a simulated delay holds back the controller's state, too
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
         self._publish_clock(self.robot.time)
@@ -192,7 +192,7 @@ class SimulatedArm(Simulation):
         self._publish_truth(self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
-        """Attach a body to the link of its frame, in place of the previous body; a body without mass removes it."""
+        """Attach a body to the link ``frame_id`` in place of the last attached body; with mass 0, only remove that."""
         try:
             self.robot.become(self._holding(message))
         except InertidError as error:
@@ -218,7 +218,7 @@ class SimulatedArm(Simulation):
 
 
 class ForcePlateRobot(Simulation):
-    """A MuJoCo biped or humanoid in real time. It balances, and moves on a call of ``~/move``.
+    """A MuJoCo biped or humanoid in real time, which balances, and moves when the service ``~/move`` is called.
 
     Also publishes ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, and latched ``~/moving``.
     """
@@ -227,7 +227,7 @@ class ForcePlateRobot(Simulation):
         robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
         robot_options = attrs.evolve(options.robot, base="free", plates=robot.plate_options())
         super().__init__(node, options, load_model(robot.urdf, robot_options))
-        # The balancing controller is based on the wrong description, as on a real robot.
+        # As on a real robot, the balancing controller uses the published description, which may be wrong.
         self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=self.described.urdf)
         self.frozen: dict[str, Array] = {}  # wrenches of frozen plates
         self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR)
@@ -258,8 +258,8 @@ class ForcePlateRobot(Simulation):
             self.moving_publisher.publish(Bool(data=self.moving))
 
     def tick(self) -> None:
-        """Advance to now, and publish samples that are evenly spaced in simulated time."""
-        # An overloaded machine slows the robot down; its stamps stay without gaps.
+        """Advance to the present, and publish samples that are evenly spaced in simulated time."""
+        # On an overloaded machine, the robot slows down, but its stamps have no gaps.
         behind, _ = self._behind(self.robot.time, _MAX_LAG_S)
         step = self.options.legged_robot.timestep_s
         per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)
@@ -288,7 +288,7 @@ class ForcePlateRobot(Simulation):
 
 
 class ControllerState:
-    """Publisher of ``<controller>/controller_state``; inactive without control_msgs or with an empty name."""
+    """Publisher of ``<controller>/controller_state``; inactive without control_msgs, or if ``controller`` is empty."""
 
     def __init__(self, node: Node, controller: str, joint_names: Sequence[str]) -> None:
         self._joint_names, self._publisher = list(joint_names), None
@@ -301,7 +301,7 @@ class ControllerState:
             self._publisher = node.create_publisher(self._type, f"{controller}/controller_state", QoSProfile(depth=1))
 
     def publish(self, stamp: Time, reference: Sequence[Array], measured: StateSample, factor: float) -> None:
-        """Publish one cycle: position, velocity and acceleration of the reference ``(n,)``, and the speed scaling."""
+        """Publish the reference (position, velocity, acceleration; each ``(n,)``), measured state and speed scaling."""
         if self._publisher is None:
             return
         position, velocity, acceleration = reference

@@ -1,4 +1,4 @@
-"""The main loop of every node: signals, faults and exit status; repairs of rclpy."""
+"""The main loop of every node: signals, faults and exit status; workarounds for rclpy."""
 
 import ctypes
 import gc
@@ -27,22 +27,23 @@ from inertid_ros.ros.parameters import check_given_parameters
 from inertid_ros.ros.topics import STEADY
 
 _SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also without other events
-_CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a node that ticks, unless it has callbacks_s
+_CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a ticking node without callbacks_s
 _NICE_VALUE = -10  # nice value of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # from <signal.h>
 _MIDDLEWARE_END_S = 1.0  # for the middleware to end
 _CALLBACK_END_S = 2.0  # for a node that does not move a robot to finish its callback, close its files, and end
-# Stamps end at 2**31 s. A node adds durations to the present time, and a stamp beyond this end raises an error.
+# Seconds of a stamp must be below 2**31, or ROS raises an error. The margin of a year covers durations that nodes add.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
 MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Run this process before other processes, if the system allows it; call it once the node has its threads.
+    """Raise the priority of this process if the system allows it; to be called after the node's threads have started.
 
-    Without a real-time priority every thread gets a lower nice value, which is harmless. With SCHED_FIFO, threads of
-    Fast DDS sometimes wait actively for other threads, and may prevent these threads from running.
+    ``priority`` is used with SCHED_FIFO. If it is 0 or not allowed, every thread gets a lower nice value instead, which
+    is harmless. With SCHED_FIFO, a thread of Fast DDS that busy-waits for another thread may keep that thread from
+    running.
     """
     try:
         if priority:
@@ -60,9 +61,10 @@ def raise_priority(node: Node, priority: int) -> None:
 def run_node(make: Callable[[], Any]) -> int:
     """Make a node, spin it until SIGINT or SIGTERM, and return the exit status of the process.
 
-    A node may have ``begin_shutdown()``, called once after a signal; ``shutdown_complete`` (a property), which is
-    awaited while the node still spins; ``on_fault(error)``, called instead after an exception in a callback; and
-    ``done`` (a property), which ends the node. A ``tick()`` is called every ``tick_s``, see :class:`TickedSpin`.
+    Optional members of a node: ``begin_shutdown()`` is called once after a signal; the node then spins until the
+    property ``shutdown_complete`` is True. ``on_fault(error)`` is called after an exception in a callback, or
+    ``begin_shutdown()`` if there is no ``on_fault``. The node ends when the property ``done`` is True. ``tick()`` is
+    called every ``tick_s``, see :class:`TickedSpin`.
 
     The status is 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could not start.
     """
@@ -78,7 +80,7 @@ def run_node(make: Callable[[], Any]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
-    inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it; the first call takes 0.2 s for all modules
+    inspect.getframeinfo(sys._getframe())  # rclpy's first log calls this function, whose first call takes 0.2 s
     gc.collect()
     gc.freeze()  # a collection over all loaded modules takes 0.2 s and would delay every watchdog
     executor = SingleThreadedExecutor()
@@ -96,7 +98,7 @@ def run_node(make: Callable[[], Any]) -> int:
 
 
 def init_rclpy() -> None:
-    """Initialize rclpy without its signal handlers; InertidError if it cannot read arguments or a parameter file."""
+    """Initialize rclpy without its signal handlers; raise InertidError for invalid arguments or parameter files."""
     ignore_impossible_times()
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -106,13 +108,13 @@ def init_rclpy() -> None:
 
 
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
-    """Hand SIGINT and SIGTERM to a handler."""
+    """Install a handler for SIGINT and SIGTERM."""
     for number in _SIGNALS:
         signal.signal(number, handler)
 
 
 def ignore_signals() -> None:
-    """Ignore SIGINT and SIGTERM: a terminal and `ros2 launch` both send signals; the second would change the status."""
+    """Ignore SIGINT and SIGTERM: a second signal, by a terminal or `ros2 launch`, would change the exit status."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -120,8 +122,8 @@ def ignore_signals() -> None:
 def ignore_impossible_times() -> None:
     """Let all nodes of this process ignore times of ``/clock`` that are out of the range of stamps.
 
-    Otherwise rclpy raises in its callback, which ends the node: a single time before 1970 would end all nodes with
-    ``use_sim_time``, also in motion.
+    Otherwise rclpy raises an exception in its callback, which ends the node: a single time before 1970 would end all
+    nodes with ``use_sim_time``, even during a motion.
     """
     received: Any = TimeSource.clock_callback
     if hasattr(received, "ignores_impossible_times"):
@@ -152,10 +154,10 @@ class _TimerEvent(ctypes.Structure):
 
 
 def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest.
+    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest by then.
 
-    Fast DDS sometimes spins forever while a node is destroyed. It then keeps Python's lock, so that neither threads nor
-    signal handlers of Python run: therefore a timer of the system calls ``_exit``.
+    Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
+    signal handlers of Python run then; therefore a timer of the operating system calls ``_exit``.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -164,33 +166,33 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
     event, timer = _TimerEvent(status, 0, _SIGEV_THREAD, exit_address), ctypes.c_void_p()
     if library.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)) == 0:
         seconds, nanoseconds = divmod(round(within_s * 1e9), 10**9)
-        due = (ctypes.c_long * 4)(0, 0, seconds, nanoseconds)  # struct itimerspec: no repetition, then the time
+        due = (ctypes.c_long * 4)(0, 0, seconds, nanoseconds)  # struct itimerspec: no repetition, then the delay
         library.timer_settime(timer, 0, ctypes.byref(due), None)
 
 
 class _StopRequest:
-    """Stop request by a signal; a node that does not move a robot then ends in time, also during a callback.
+    """Stop request by a signal; a node that does not move a robot then ends within 2 s, even during a callback.
 
-    This is not a ``threading.Event``, as its lock is not reentrant: a second signal during the handler of the first
-    signal would wait for the lock in the same thread, and therefore forever, or until later signals have filled the
-    stack.
+    A ``threading.Event`` would not do, as its lock is not reentrant: a second signal during the handler of the first
+    signal would wait for a lock of its own thread, forever or until further signals overflow the stack.
     """
 
     made = False
-    moves_nothing = True  # also during the creation of a node
+    moves_nothing = True  # also while the node is created
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        first, self.made = not self.made, True  # first of all: the next signal may come at any time
-        if first and self.moves_nothing:  # a long callback must not delay its end
+        first, self.made = not self.made, True  # must come first: the next signal may arrive at any time
+        if first and self.moves_nothing:  # a long callback must not delay the end of the process
             end_surely(0, _CALLBACK_END_S)
 
 
 class TickedSpin:
-    """Ticks of a node at a high rate, and its callbacks at a lower rate.
+    """Run the ticks of a node at a high rate, and its callbacks at a lower rate.
 
-    An executor rebuilds its wait set whenever it wakes up. In rclpy this takes longer than most ticks: an empty timer
-    of 200 Hz costs a fifth of a core. The node has ``tick()`` and ``tick_s``, the time between two ticks [s, steady
-    clock]; missed ticks are skipped. It may have ``callbacks_s``, the time between two checks for callbacks [s].
+    Ticks bypass the executor: rclpy's executors rebuild their wait set at every wake-up, which takes longer than most
+    ticks; an empty timer of 200 Hz costs a fifth of a core. The node has ``tick()`` and ``tick_s``, the time between
+    two ticks [s, steady clock]; missed ticks are skipped. ``callbacks_s`` is the time between two checks for callbacks
+    [s]; a node may set it.
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
@@ -199,9 +201,10 @@ class TickedSpin:
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Tick if a tick is due, run callbacks if some may wait, and sleep if neither is due.
+        """Tick if a tick is due, run waiting callbacks if their check is due, and sleep if neither is due.
 
-        Callbacks get processor time of half a period, so that ticks that are always late do not starve them.
+        Callbacks may use half a tick period of processor time per call, so ticks that are always late do not starve
+        callbacks.
         """
         now = time.monotonic()
         if now >= self._due:
@@ -225,14 +228,14 @@ class TickedSpin:
 
 
 def tick_by_timer(node: Any) -> None:
-    """Tick a node by a timer of its executor, for nodes that share an executor."""
+    """Tick a node by a timer of its executor, for nodes that share an executor or use simulated time."""
     node.create_timer(node.tick_s, node.tick, clock=STEADY)
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:
     ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
     spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)  # noqa: E731
-    if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # ROS time advances by callbacks
+    if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # callbacks of the executor advance ROS time
         tick_by_timer(node)
     elif hasattr(node, "tick"):
         spin_once = TickedSpin(executor, node).spin_once
@@ -257,10 +260,10 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
 
 
 def refuse_impossible_transitions(node: LifecycleNode) -> None:
-    """Answer requests for transitions that are impossible in the present state with ``success=False``.
+    """Answer a request for a transition that is impossible in the present state with ``success=False``.
 
-    Otherwise rclpy raises in its service callback, which ends the node: a request to activate an active node would
-    stop the robot.
+    Otherwise rclpy raises an exception in its service callback, which ends the node: a request to activate an active
+    node would stop the robot.
     """
     service: Any = getattr(node, "_service_change_state", None)
     if service is None:

@@ -1,10 +1,11 @@
-"""Equations of a payload alone: uncertainty of the calibrated robot and drift of its friction are marginalised out.
+"""Equations of a payload, with the uncertainty of the calibrated robot and its friction drift marginalised out.
 
-The torque of a calibrated robot with a payload is ``tau = A (x + d) + A_b T pi + noise``. The result gives the
-parameters ``x`` and their covariance; ``d`` contains drift of friction. ``A_b`` are the columns of the link that holds
-the payload, and ``T`` maps the payload's parameters ``pi`` from the tool frame to the link. With ``d = L u`` and ``u``
-of unit variance, the equations are least squares in ``u`` and ``pi``; a QR with ``pi`` last leaves ten rows of ``pi``.
-A recording without payload shares ``d``, except for the drift between recordings.
+The torque of a calibrated robot with a payload is ``tau = A (x + d) + A_b T pi + noise``. ``x`` are the calibrated
+parameters; their error ``d`` has the covariance of the calibration plus the covariance of friction drift. ``A_b`` are
+the columns of the link that holds the payload, and ``T`` maps the payload's parameters ``pi`` from the tool frame to
+this link. With ``d = L u`` and ``u`` of unit variance, the equations are a least-squares problem in ``u`` and ``pi``.
+A QR with ``pi`` last leaves ten rows that contain ``pi`` alone. A recording without payload has the same ``d``, except
+for the friction drift between recordings.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 _DRIFTING_TERMS = ("viscous", "coulomb", "stribeck")
-_PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; bounds undetermined parameters
+_PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; vague prior that bounds undetermined parameters
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class CalibratedRobot:
 
     Attributes
     ----------
-    equations : of joint torques.
+    equations : equations of joint torques.
     deviation : (c,), standard deviation of the residual per channel [N m or N].
     counts : (c,), independent samples per channel.
     """
@@ -52,7 +53,8 @@ class CalibratedRobot:
 class FrictionDrift:
     """Drift of friction since the calibration: standard deviations as shares of a joint's friction.
 
-    The first is common to all recordings; the second lies between the recordings with payload and the reference.
+    ``since_calibration`` is common to all recordings; ``between_recordings`` is the drift between the recordings with
+    payload and the reference.
     """
 
     since_calibration: float = 0.1
@@ -60,7 +62,7 @@ class FrictionDrift:
 
 
 def friction_drift_root(layout: ParameterLayout, parameters: Array, share: float) -> Array:
-    """Root ``(p, k)`` of the covariance of drift by a share of friction; offsets drift by this share of Coulomb's."""
+    """Root ``(p, k)`` of the covariance of friction drift; offsets drift by ``share`` of Coulomb friction."""
     deviation = np.zeros(layout.size)
     for term in _DRIFTING_TERMS:
         deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
@@ -87,12 +89,12 @@ class ToolFrame:
 
     @classmethod
     def from_link(cls, model: RobotModel, name: str = "") -> "ToolFrame":
-        """Frame of a link by its name; without a name, of the last moving link.
+        """Return the frame of the link ``name``, or without a name the frame of the last moving link.
 
         Raises
         ------
         ModelError
-            There is no such link, it does not move, or the robot has several last links.
+            There is no such link, it does not move, or ``name`` is empty and the robot has several last links.
         """
         tree = model.pinocchio
         if not name:
@@ -122,8 +124,8 @@ class PayloadEquations:
 
     Attributes
     ----------
-    payload : (10,), least squares, not necessarily physically consistent.
-    loaded, reference : (p,), parameters of the robot with the payload, and without it in the reference.
+    payload : (10,), least-squares estimate, not necessarily physically consistent.
+    loaded, reference : (p,), parameters of the robot with the payload, and in the reference without payload.
     surprise : squared distance of the robot from its calibration in standard deviations.
     """
 
@@ -142,9 +144,10 @@ def payload_equations(
     recordings: Sequence[tuple[Information, Array]],
     drift: FrictionDrift,
 ) -> PayloadEquations:
-    """Equations of the payload of a calibrated robot.
+    """Return the equations of the payload of a calibrated robot.
 
-    ``recordings`` are equations and channel weights ``(c,)``: first with payload, then of the reference, if any.
+    ``recordings`` are pairs of compressed equations and channel weights ``(c,)``: first of the recordings with payload,
+    then of the reference, if any.
     """
     layout, x = robot.layout, robot.parameters
     # Columns of the deviations u from the calibration, then of the payload.

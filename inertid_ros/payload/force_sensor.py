@@ -1,14 +1,16 @@
-"""Load and bias of a wrist force-torque sensor from its wrench along its own motion.
+"""Load and bias of a wrist force-torque sensor, from its wrench and its motion.
 
-The sensor measures the wrench that holds the bodies behind it: in its axes, with the specific force ``f`` of its origin
-(acceleration less gravity), angular velocity ``w`` and acceleration ``u``, mass ``m``, first moment ``h`` and inertia
-``I`` about the origin,
+The sensor measures the wrench that holds the bodies mounted on it. The specific force of the sensor's origin
+(acceleration minus gravity) is ``f``, its angular velocity ``w`` and its angular acceleration ``u``. The load has mass
+``m``, first moment ``h`` and inertia ``I`` about the origin. In the sensor's axes, with biases ``b_f`` and ``b_t``,
+the sensor measures
 
 - force ``m f + u x h + w x (w x h) + b_f``,
 - torque ``h x f + I u + w x I w + b_t``.
 
-Both are linear in the parameters, also after the same filter on both sides. The sensor may be turned against the axes
-of the known pose: the tilt of its mount turns the wrench of the load before the bias is added.
+Force and torque are linear in the parameters, also if wrench and motion pass the same filter. The sensor may be
+rotated relative to the axes of the recorded pose: the tilt of its mount rotates the wrench of the load before the bias
+is added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,12 +30,12 @@ from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 
 from .payload import Quantity
 
-_MAX_ROWS = 4000  # rows of all recordings
+_MAX_ROWS = 4000  # samples of all recordings together
 _MIN_DYNAMIC_RATE_HZ = 40.0  # minimum sample rate for the computation of accelerations
 _CUTOFF_HZ = 5.0  # cutoff of motion and wrench, if accelerations are computed; people and arms turn tools more slowly
 _REWEIGHTINGS, _MAX_STEPS = 5, 20  # updates of the weights, and steps of each fit
 _MAX_MASS_DEVIATION = 0.2  # share of the mass; small rotations of the sensor do not separate its load from its bias
-_MAX_INERTIA_DEVIATION = 0.2  # share of its largest element; a less certain inertia is not reported
+_MAX_INERTIA_DEVIATION = 0.2  # share of the inertia's largest element; a less certain inertia is not reported
 _RIDGE_SHARE = 1e-14  # relative to unit columns
 _INTERVAL = 1.96  # deviations of a 95 % interval
 _TILTED_RAD = 0.02  # tilt of a mount; a smaller tilt gives no notice
@@ -44,7 +46,7 @@ _BODY, _INERTIA, _BIAS, _TILT = slice(0, 4), slice(4, 10), slice(10, 16), slice(
 class SensorMotion:
     """Wrench ``(N, 6)`` of a sensor [N, N m], and its regressor ``(N, 6, 10)`` for the parameters of a body.
 
-    ``dynamic`` if accelerations are known; else the sensor counts as at rest at every instant.
+    ``dynamic`` is True if accelerations are known; else every sample is treated as at rest.
     """
 
     wrench: Array
@@ -65,10 +67,10 @@ class ForceSensorLoad:
     com : (3,), centre of mass in the axes of the sensor [m].
     inertia : (3, 3), about the centre of mass [kg m^2]; None if the motion does not determine it.
     bias : (6,), wrench of the sensor without load [N, N m].
-    tilt : (3,), rotation vector of the sensor against its measured axes [rad].
-    deviations : of mass, com, bias and tilt.
+    tilt : (3,), rotation vector of the sensor relative to the axes of its recorded pose [rad].
+    deviations : standard deviations of mass, com, bias and tilt.
     noise : (6,), root mean square of the residuals [N, N m].
-    reversed : True if the sensor reports the wrench of the load on it, with the opposite sign.
+    reversed : True if the sensor reports the wrench that its load exerts, which has the opposite sign.
     """
 
     mass: float
@@ -115,7 +117,10 @@ class ForceSensorLoad:
 
 
 def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
-    """Motion of a sensor from its poses, low-passed with its wrench; static if the rate does not allow accelerations.
+    """Return wrench and regressor of a sensor that moves along given poses.
+
+    Wrench and regressor pass the same low-pass. If the sample rate is too low for accelerations, every sample is
+    treated as at rest, without a low-pass.
 
     Parameters
     ----------
@@ -126,7 +131,7 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     Raises
     ------
     RecordingError
-        There is no such wrench, or poses are invalid.
+        There is no such wrench, or fewer than 20 samples have a valid pose and wrench.
     """
     wrench = _wrench_of(recording, sensor)
     quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
@@ -163,9 +168,9 @@ def _wrench_of(recording: Recording, sensor: str) -> Array:
 
 
 def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
-    """Load and bias of one sensor along several recordings, by weighted least squares.
+    """Estimate load and bias of one sensor from several recordings, by weighted least squares.
 
-    Every axis is weighted by its own noise, and deviations account for residuals that are correlated in time.
+    Every axis is weighted by its own noise; standard deviations account for residuals that are correlated in time.
 
     Raises
     ------
@@ -206,12 +211,12 @@ def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
 
 
 def _regressor(force: Array, rate: Array, change: Array) -> Array:
-    """``(N, 6, 10)`` wrench per unit of a body's parameters, from the sensor's motion ``(N, 3)``."""
+    """Regressor ``(N, 6, 10)`` of a wrench, from specific force, angular velocity and its derivative ``(N, 3)``."""
     return np.einsum("rcz,nz->nrc", WRENCH_TABLE, wrench_products(force, change, rate))
 
 
 def _correlation(residual: Array) -> float:
-    """Factor by which correlation in time of residuals ``(N,)`` increases a variance, at least 1."""
+    """Factor, at least 1, by which the correlation of residuals ``(N,)`` in time increases a variance."""
     centred = residual - residual.mean()
     power = float(centred @ centred)
     if not power:

@@ -28,21 +28,22 @@ from inertid_ros.robot.model import RobotModel
 from .equations import CalibratedRobot, FrictionDrift, ToolFrame
 from .payload import Payload, identify_payload, payload_content
 
-# A joint is saturated if this share of the samples reaches this share of its effort limit.
+# A joint is saturated if its effort reaches the first share of its limit in the second share of the samples.
 _SATURATION_SHARE, _SATURATED_SAMPLES = 0.99, 0.01
-# The payload does not explain the recording if the residual exceeds the calibration's residual by this factor and this
-# share of the effort, or if the robot is this far from its calibration.
+# The payload does not explain the recording if the residual is larger than this multiple of the calibration's residual
+# and than this share of the effort, or if the robot is this many standard deviations from its calibration.
 _MAX_RESIDUAL_RATIO = 10.0
 _MAX_RESIDUAL_SHARE = 0.15
 _MAX_SURPRISE_DEVIATIONS = 8.0
-# Half widths of intervals that motion must reach: of the mass, relative to payload or robot; of the centre of mass.
+# Largest half widths of intervals. A wider interval of the mass is refused (share of payload or robot: the larger
+# bound applies); a wider interval of the centre of mass gives a notice.
 _MAX_MASS_SHARE, _MAX_ROBOT_MASS_SHARE = 0.25, 0.02
 _MAX_COM_HALF_WIDTH_M = 0.05
 
 
 @dataclass(frozen=True)
 class PayloadOptions:
-    """Link in whose frame a payload is expressed (empty: the last moving link), and the largest allowed mass [kg]."""
+    """Frame of a payload (empty: of the last moving link), friction drift, and largest allowed mass [kg]."""
 
     frame: str = ""
     drift: FrictionDrift = field(default_factory=FrictionDrift)
@@ -72,19 +73,19 @@ def payload_offline(
     Parameters
     ----------
     loaded, reference : recordings with the payload, and recordings of the same session without the payload.
-    configuration : preparation of recordings; the cutoff of the result takes precedence.
+    configuration : options for the preparation of recordings; the result's cutoff takes precedence.
 
     Raises
     ------
     InertidError
-        The result or a recording cannot be used, the payload is too heavy, or the motion does not determine it.
+        The result or a recording cannot be used, or the payload is too heavy or not determined by the motion.
     """
     options, configuration = options or PayloadOptions(), configuration or Configuration()
     robot = calibrated_robot(result)
     tool = ToolFrame.from_link(robot.equations.model, options.frame)
     recordings = [*loaded, *reference]
     _check_recordings(result, recordings)
-    # Effort checks look for errors of a URDF; the residual of calibration and payload is checked below.
+    # Effort checks look for errors of a URDF; _check_payload checks the residual with calibration and payload.
     prepare = attrs.evolve(configuration.prepare, check_efforts=False)
     configuration = attrs.evolve(configuration, prepare=prepare)
     dataset = Dataset.screened(robot.equations.model, configuration, loaded, reference)
@@ -92,7 +93,7 @@ def payload_offline(
     dataset = dataset.changed(lambda _part, samples: without_delay(samples, result.effort_delay_s))
     progress("solving", 0.9)
     for finding in dataset.findings:
-        if finding.severity >= Severity.REJECT:  # a payload has no verdict to report it
+        if finding.severity >= Severity.REJECT:  # a payload has no verdict that reports the finding
             raise RecordingError(str(finding))
     with_payload = dataset.samples(TRAIN)
     payload = identify_payload(robot, tool, with_payload, dataset.samples(VALIDATION), options.drift)
@@ -127,7 +128,7 @@ def payload_job(
 ) -> PayloadOutcome:
     """Identify a payload in the process of a :class:`~inertid_ros.core.worker.Worker`; see :func:`payload_offline`.
 
-    ``directory`` holds the result of the robot without the payload, ``reference`` are paths of recordings.
+    ``directory`` holds the result of the robot without payload; ``reference`` are paths of recordings without payload.
     """
     result = Result.load(directory)
     references = [load_recording(path, joints=result.model.recorded_joints) for path in reference]
@@ -137,12 +138,12 @@ def payload_job(
 
 
 def calibrated_robot(result: Result) -> CalibratedRobot:
-    """Robot of a result.
+    """Return the calibrated robot of a result.
 
     Raises
     ------
     ResultError
-        The result was rejected, or is not of joint torques on a fixed base.
+        The result was rejected, or was not fitted to joint torques on a fixed base.
     """
     if result.rejected:
         raise ResultError(f"{result.directory}: was rejected ({result.report.get('message')}); give a good calibration")
@@ -158,7 +159,7 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
 
 
 def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings that the result was fitted to, or in which a joint may not have held the payload."""
+    """Refuse recordings that the result was fitted to, or in which a joint is at its effort limit."""
     model = result.model
     limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
     scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
@@ -182,13 +183,13 @@ def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
 def _check_payload(
     robot: CalibratedRobot, payload: Payload, loaded: Sequence[Samples], largest_mass: float
 ) -> None:
-    """Refuse a payload that the recording does not determine, or that the robot cannot hold."""
+    """Refuse a payload that does not explain the recording, is not determined by the motion, or is too heavy."""
     name = loaded[0].name
     size = np.sqrt(np.mean(np.concatenate([samples.tau[samples.usable] for samples in loaded]) ** 2, axis=0))
     ratio = payload.residual_deviation / np.maximum(robot.deviation, 1e-12)
     worst = int(np.argmax(ratio))
     share = float(np.linalg.norm(payload.residual_deviation) / max(float(np.linalg.norm(size)), 1e-300))
-    # Squared distance of the robot from its calibration, in standard deviations of its chi-squared distribution.
+    # Excess of the squared distance from the calibration, in standard deviations of its chi-squared distribution.
     freedom = float(np.linalg.matrix_rank(robot.covariance, hermitian=True))
     surprise = (payload.equations.surprise - freedom) / np.sqrt(2 * freedom)
     unexplained = ratio[worst] > _MAX_RESIDUAL_RATIO and share > _MAX_RESIDUAL_SHARE
@@ -234,7 +235,7 @@ def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
 
 
 def _overload(model: RobotModel, bodies: Array) -> str:
-    """Return a text on the joint whose gravity torque most exceeds its limit in the robot's range; else empty."""
+    """Describe the joint whose gravity torque most exceeds its limit in the robot's range; empty if there is none."""
     states, limits = sample_states(model), np.asarray(model.limits.effort)
     still = np.zeros_like(states.v)
     torque = np.abs(rigid_torque(model, bodies.reshape(-1, BODY_PARAMETERS), states.q, still, still))

@@ -1,9 +1,10 @@
 """Identify mass, centre of mass and inertia of a payload, with intervals; content of payload.json.
 
-An ensemble sampler draws physically consistent bodies from the posterior. Coordinates are the logarithm of the mass,
-the centre of mass, and the logarithm of the second moments per mass about it: they describe exactly all possible
-bodies. Gravity torques determine mass and centre of mass. The inertia of a small payload is below the noise, near the
-border of consistency, so that samples ([Goodman2010]_) replace a normal distribution.
+An ensemble sampler ([Goodman2010]_) draws physically consistent bodies from the posterior. Its coordinates are the
+logarithm of the mass, the centre of mass, and the matrix logarithm of the second moments per mass about the centre of
+mass; these coordinates cover exactly the consistent bodies. Gravity torques determine mass and centre of mass. The
+inertia of a small payload is below the noise and near the border of consistency, so that a normal distribution does
+not describe it.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from inertid_ros.regressors.equations import Equations, equations_of
 from .equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 
 _NOISE_ITERATIONS = 4
-_MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
+_MAX_PRIOR_COUNT = 20.0  # samples; largest weight of the calibration's noise
 _ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of the inertia
 PAYLOAD_FORMAT = 1
 # Prior: root mean square extent per axis of typical payloads (1 to 20 cm), and distance from the tool frame.
@@ -33,9 +34,9 @@ SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1
 COM_DEVIATION = 0.3  # m
 _COORDINATES = 10
 _WALKERS, _STEPS, _BURN_IN, _THINNING = 480, 800, 300, 5  # many walkers: overhead dominates the cost of a step
-_MAX_COORDINATE = 50.0  # prevents overflow before a rejection
+_MAX_COORDINATE = 50.0  # prevents overflow in proposals that will be rejected
 _STRETCH = 2.0  # largest step of the stretch move
-_MOMENT_ROWS, _MOMENT_COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # in the coordinates
+_MOMENT_ROWS, _MOMENT_COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the matrix elements in coordinates 4 to 9
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class _Data:
-    """Recordings, all with payload or all without payload."""
+    """Recordings, all with or all without payload, and their information."""
 
     equations: Equations
     recordings: tuple[Samples, ...]
@@ -163,7 +164,7 @@ def identify_payload(
 
 
 def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
-    """Include the payload in the load torque, on which user terms may depend."""
+    """Include the payload in the load torque if user terms depend on this torque."""
     model = robot.equations.model
     if not any(term.uses_load for term in model.layout.terms):
         return data
@@ -188,7 +189,7 @@ def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: A
 
 
 def payload_content(payload: Payload) -> dict[str, Any]:
-    """Mass [kg], centre of mass [m] and inertia about it [kg m^2], in the frame and axes of the tool frame."""
+    """Plain data of mass [kg], centre of mass [m] and inertia about the centre of mass [kg m^2], in the tool frame."""
     return {
         "format": PAYLOAD_FORMAT,
         "frame": payload.tool.name,
@@ -246,8 +247,8 @@ def _numbers(values: list[float]) -> str:
 def sample_bodies(equations: PayloadEquations) -> MassComInertia:
     """Draw ``k`` bodies in the tool frame from the posterior of a payload.
 
-    The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
-    in the second moments per mass, about :data:`SIZE` squared.
+    The prior of the mass is flat. The prior of the centre of mass is normal about the tool frame's origin
+    (:data:`COM_DEVIATION`); the prior of the second moments per mass is log-normal about :data:`SIZE` squared.
     """
     rng = np.random.default_rng(0)
     best = scipy.optimize.minimize(lambda x: -_log_density(equations, x[None])[0], _start(equations), method="BFGS")
@@ -264,7 +265,7 @@ def _start(equations: PayloadEquations) -> Array:
 
 
 def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Generator) -> Array:
-    """Return points of an ensemble of walkers by the stretch move, after a burn-in ([Goodman2010]_ sec. 2)."""
+    """Move an ensemble of walkers by stretch moves; return its points after a burn-in ([Goodman2010]_ sec. 2)."""
     half = len(walkers) // 2
     density = _log_density(equations, walkers)
     points = []

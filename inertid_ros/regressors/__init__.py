@@ -1,1 +1,1 @@
-"""Equations that are linear in the parameters, from motion."""
+"""Equations between measurements and motion that are linear in the parameters of a robot."""

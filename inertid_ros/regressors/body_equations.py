@@ -1,8 +1,8 @@
-"""Equations of bodies without joints: given as matrices, or from the measured motion of every body segment.
+"""Equations of bodies without joints, from given matrices or from the measured motion of every body segment.
 
 Matrices may come from any measurement, without a URDF. Motion capture of a person gives the motion of every body
 segment: ``sum of external wrenches = sum over segments of Y_b x_b`` ([Lee2019]_ eq. 3.6.3), for any joints between the
-segments. These are the base rows of a floating base, from the motion of the segments instead of joint angles.
+segments. The equations are the base rows of a floating robot, computed from segment motion instead of joint angles.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ SegmentMotion = tuple[Array, Array]
 class MatrixEquations(WholeRowEquations):
     """``A x = b`` with a given ``A (N, c, p)``: ``c`` channels at ``N`` instants.
 
-    The rows come with the samples: ``q (N, c p)`` holds the rows of all channels one after another, ``tau (N, c)`` the
-    measured side.
+    The samples hold the rows: ``q (N, c p)`` the coefficients, channel after channel, and ``tau (N, c)`` the measured
+    side ``b``.
     """
 
     equation_type = "matrix"
@@ -45,21 +45,21 @@ class MatrixEquations(WholeRowEquations):
     def from_matrix(
         cls, A: Array, b: Array, bodies: RobotModel | Array, names: Sequence[str] = (), channels: Sequence[str] = ()
     ) -> tuple["MatrixEquations", Samples]:
-        """Equations ``A x = b`` that are given as a matrix, and the samples that hold their rows.
+        """Equations ``A x = b`` from a matrix, and the samples that hold their rows.
 
         Parameters
         ----------
         A : ndarray, shape (N, c, p), or (N, p) for a single channel
             Coefficients at ``N`` instants, ten columns of every body in the order of the layout (docs/conventions.md).
-        b : (N, c) or (N,), measured side; NaN if not measured. Every channel has its own noise.
+        b : (N, c) or (N,), measured side; NaN if not measured. Each channel has its own noise level.
         bodies : ndarray, shape (nb, 10), or RobotModel
-            Prior of the bodies, ``p = 10 nb``; or a robot, whose layout has ``p`` columns.
+            Prior of the bodies, ``p = 10 nb``; or a robot whose layout has ``p`` columns.
         names, channels : names of the ``nb`` bodies and the ``c`` channels.
 
         Returns
         -------
         equations : MatrixEquations
-            For identification, compression and validation; ``equations.samples(A, b)`` makes samples of further data.
+            For identification, compression and validation; ``equations.samples(A, b)`` makes samples from further data.
         samples : Samples
             Samples of ``A`` and ``b``.
 
@@ -84,7 +84,7 @@ class MatrixEquations(WholeRowEquations):
                 f"{samples.name}: these samples belong to other equations; create them with samples() of these")
 
     def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
-        """Samples of further data, with the shapes of :meth:`from_matrix`.
+        """Samples from further data, with the shapes of :meth:`from_matrix`.
 
         Raises
         ------
@@ -118,10 +118,10 @@ def _with_channels(A: Array, b: Array) -> tuple[Array, Array]:
 
 
 class BodySegmentEquations(WholeRowEquations):
-    """Force and torque about the origin of the first segment, in the axes of the world.
+    """Total external wrench on all segments, about the origin of the first segment, in world axes.
 
-    Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
-    segment's own frame as for a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
+    Samples of ``nb`` segments hold poses ``q (N, 7 nb)``, twists and their derivatives ``v, a (N, 6 nb)`` in the frame
+    of each segment, as for a free base, and the wrench ``tau (N, 6)``; see :func:`segment_samples`.
     """
 
     equation_type = "segments"
@@ -155,9 +155,9 @@ def segment_samples(
     Parameters
     ----------
     time : (N,), [s].
-    poses : (N, nb, 3, 3), (N, nb, 3), rotations of the segments and their origins [m]
-    twists, accelerations : (N, nb, 3), (N, nb, 3), linear, of the origins, and angular [m/s, rad/s, and per second]
-    wrench : (N, 3) each, total external force [N], its moment about a point [N m], and that point [m]
+    poses : (N, nb, 3, 3), (N, nb, 3), rotations of the segments and their origins in the world [m].
+    twists, accelerations : (N, nb, 3) each, of the origins and angular, in world axes [m/s, rad/s; m/s^2, rad/s^2].
+    wrench : (N, 3) each, total external force [N], its moment about a point [N m], and the point [m], in world axes.
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]
@@ -170,7 +170,7 @@ def segment_samples(
     def joined(*parts: Array) -> Array:
         return np.concatenate(parts, axis=2).reshape(count, -1)
 
-    # The components of the twist also change when the frame turns.
+    # The rotation of the segment frame also changes the components of the linear velocity in this frame.
     linear = local(a) - np.cross(local(w), local(v))
     force, moment, point = wrench
     tau = np.hstack([force, moment + np.cross(point - origin[:, 0], force)])
@@ -192,7 +192,7 @@ def body_segment_model(
     Raises
     ------
     ModelError
-        A name is given twice, or the prior has a wrong shape or lacks mass.
+        A name is given twice, or the prior has a wrong shape, no mass or a value that is not finite.
     """
     prior = np.asarray(prior, dtype=float)
     if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):

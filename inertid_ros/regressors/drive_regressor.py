@@ -1,9 +1,9 @@
 """Drive regressor: joint torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24), and in
 the unknowns of user terms.
 
-The friction of gears depends on the torque that a drive transmits to the bodies behind it ([Hamon2010]_ eq. 5). This is
-not linear in the parameters: the signal ``load`` is the torque of given bodies, and
-:func:`~inertid_ros.identification.identify.identify` fits again with the estimated bodies.
+The friction of gears depends on the torque that a drive transmits to the bodies behind it ([Hamon2010]_ eq. 5). This
+dependence is not linear in the parameters: the signal ``load`` is computed from given bodies, and
+:func:`~inertid_ros.identification.identify.identify` repeats the fit with the estimated bodies.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ class DriveMotion(NamedTuple):
     ----------
     q, v, a : (N, n), position, velocity, acceleration of the joints.
     direction : ndarray, shape (N, n + couplings)
-        Direction of sliding from -1 to 1, of joints, then of couplings, low-passed like the torque.
+        Direction of sliding from -1 to 1, joints first, then couplings, low-passed like the torque.
     fading : ndarray, shape (N, n)
-        Direction times the remaining share of Stribeck friction at the speed of the joint, low-passed like the torque.
+        Direction times ``exp(-|v| / v_s)``, low-passed like the torque; zero without Stribeck friction.
     """
 
     q: Array
@@ -46,7 +46,7 @@ class DriveMotion(NamedTuple):
         return cls(q, v, a, *dry_friction_columns(layout, samples))
 
     def select(self, rows: slice | NDArray[np.intp]) -> "DriveMotion":
-        """Select samples; the samples of a column are adjacent in memory."""
+        """Select samples; the samples of each column are adjacent in memory."""
         return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
     def of_joints(self) -> "DriveMotion":
@@ -54,13 +54,13 @@ class DriveMotion(NamedTuple):
         return self._replace(direction=self.direction[:, : self.v.shape[1]])
 
     def of_coupling(self, ratios: Array, index: int) -> "DriveMotion":
-        """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
+        """Motion ``(N,)`` of one coupling, whose drive turns with ``ratios`` of the joints."""
         v = self.v @ ratios
         direction = self.direction[:, self.v.shape[1] + index]
         return DriveMotion(self.q @ ratios, v, self.a @ ratios, direction, np.zeros_like(v))
 
     def signals(self, load: Array | None) -> Mapping[str, Array]:
-        """``(N, n)`` signals of user terms by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
+        """Signals ``(N, n)`` of user terms by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
         signals = {"q": self.q, "v": self.v, "a": self.a, "direction": self.direction[:, : self.v.shape[1]]}
         return signals if load is None else {**signals, "load": load}
 
@@ -73,7 +73,7 @@ _COLUMNS = {
 
 
 def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
-    """``(N, len(terms))`` columns of one drive from its motion; the samples of a column are adjacent in memory."""
+    """Columns ``(N, len(terms))`` of one drive from its motion; the samples of each column are adjacent in memory."""
     if not terms:
         return np.zeros((len(motion.v), 0))
     return np.stack([_COLUMNS[term](motion) for term in terms]).T
@@ -89,9 +89,9 @@ def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
 
 
 def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None = None) -> list[list[Array]]:
-    """Columns ``(N,)`` of every joint; shared columns are computed once. ``load`` is :func:`load_of_terms`.
+    """Columns ``(N,)`` of every joint; shared columns are computed once. ``load`` comes from :func:`load_of_terms`.
 
-    Raises IdentificationError: a formula of a user term is not finite or too large on the motion.
+    Raises IdentificationError: a formula of a user term is not finite, or too large, at a sample.
     """
     signals = [_COLUMNS[term](motion.of_joints()) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
@@ -113,7 +113,7 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
 
 
 def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion, load: Array | None = None) -> Array:
-    """``(N, n)`` torque of all drives, couplings and user terms. ``load`` is :func:`load_of_terms`."""
+    """``(N, n)`` torque of all drives, couplings and user terms. ``load`` comes from :func:`load_of_terms`."""
     torque = np.zeros_like(motion.v)
     for term in layout.drive_terms:
         torque += parameters[layout.drive(term)] * _COLUMNS[term](motion.of_joints())
@@ -126,7 +126,7 @@ def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion
 
 
 def load_of_terms(model: RobotModel, q: Array, v: Array, a: Array) -> Array | None:
-    """``(N, n)`` torque of the bodies on the joints, the signal ``load``; None if user terms do not depend on it."""
+    """Signal ``load (N, n)``, the joint torque that moves the bodies; None if no user term depends on the signal."""
     if not any(term.uses_load for term in model.layout.terms):
         return None
     return rigid_torque(model, model.load_bodies, q, v, a)[:, model.velocities - model.joints :]

@@ -1,8 +1,9 @@
 """Equations: linear relations between a robot's measurements and its parameters, for any measured quantity.
 
-Identification, compression, prediction and validation only use this interface. A type of equations is a class, such as
+Identification, compression, prediction and validation use only this interface. A type of equations is a class, such as
 :class:`~.force_equations.ForceEquations` (joint torques; on a free base also the wrench on the whole robot). To add a
-type, add a class, and its name to :data:`~inertid_ros.config.identification.EQUATION_TYPES`.
+type, write a class, list the class in :func:`equations_of`, and add its ``equation_type`` to
+:data:`~inertid_ros.config.identification.EQUATION_TYPES`.
 """
 
 from abc import ABC, abstractmethod
@@ -23,8 +24,8 @@ from inertid_ros.robot.model import RobotModel
 class Equations(ABC):
     """Equations ``A(sample) x = b(sample)``, linear in the parameter vector ``x`` of a robot.
 
-    Each channel is a separate measurement with its own noise and samples (``Samples.mask``), and depends on some
-    columns of the layout only. ``b`` is ``Samples.tau``, whose columns are the channels.
+    Each channel is a separate measurement with its own noise and samples (``Samples.mask``), and depends on only some
+    columns of the layout. ``b`` is ``Samples.tau``, with one column per channel.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class Equations(ABC):
     model : the robot, whose ``layout`` orders ``x``.
     channels : ``c`` names, for messages and reports; for channels of joints the joint names.
     joint_channels : channels of the joints, in their order; may be empty.
-    optional : whether channels may lack all samples; otherwise a channel without samples is an error.
+    optional : whether a channel may have no samples; if not, a channel without samples is an error.
     """
 
     equation_type: ClassVar[str]
@@ -45,7 +46,7 @@ class Equations(ABC):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """``c`` arrays of columns of the layout that the channels depend on; all of them by default."""
+        """Layout columns that each of the ``c`` channels depends on, one array per channel; all columns by default."""
         return (np.arange(self.model.layout.size),) * self.count
 
     @abstractmethod
@@ -57,12 +58,12 @@ class Equations(ABC):
         """``(N, c)`` predicted measurements of the channels, from parameters ``(p,)``."""
 
     def noise(self, samples: Samples) -> Array | None:
-        """Mean variance ``(c,)`` up to a common factor, if the regressor is noisy; None if residuals determine it."""
+        """Mean noise variance ``(c,)`` up to a common factor, for a noisy regressor; None if residuals determine it."""
         return None
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the equations without the robot; only information with equal fingerprints is merged."""
+        """Text that identifies the equations without the robot; information with equal fingerprints can be merged."""
         return self.equation_type
 
     @property
@@ -79,21 +80,21 @@ class Equations(ABC):
                 f" '{self.model.name}' have {expected}; prepare the recording with this model")
 
     def of_joints(self, values: Array) -> Array:
-        """``(n,)`` per joint from ``(c,)`` per channel; NaN if joints lack channels."""
+        """Values per joint ``(n,)`` from values per channel ``(c,)``; NaN if the equations have no joint channels."""
         joint_values = np.asarray(values)[self.joint_channels]
         return joint_values if len(joint_values) else np.full(self.model.joints, np.nan)
 
 
 class RowWriter(ABC):
-    """Writes equations sample by sample as columns, ready for QR.
+    """Writes equations into an array with the samples along its last axis, ready for QR.
 
-    A writer may use fewer columns than the layout; layout columns are exact combinations of written columns, see
-    :func:`~.rigid_body_regressor.regroup_to_parents`.
+    A writer may write fewer columns than the layout has. The layout columns are exact combinations of the written
+    columns, see :func:`~.rigid_body_regressor.regroup_to_parents`.
 
     Attributes
     ----------
-    spans : for each channel, its columns in the array; the last column is for the measured side.
-    expansions : for each channel ``(s - 1, len(columns))``, columns of the layout from written columns.
+    spans : columns of each channel in the array; the last of these columns is for the measured side.
+    expansions : per channel, the map ``(s - 1, len(columns))`` from ``s - 1`` written columns to layout columns.
     """
 
     spans: tuple[slice, ...]
@@ -101,12 +102,12 @@ class RowWriter(ABC):
 
     @property
     def width(self) -> int:
-        """Columns of the array that all channels need."""
+        """Number of columns of the array, enough for every channel."""
         return max(span.stop for span in self.spans)
 
     @abstractmethod
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
-        """Fill the spans without their last column of ``out (c, width, k)`` for ``k`` rows of samples."""
+        """Write ``k`` rows of samples into ``out (c, width, k)``: every span except its last column."""
 
 
 class WholeRowEquations(Equations):
@@ -114,10 +115,10 @@ class WholeRowEquations(Equations):
 
     @abstractmethod
     def coefficients(self, samples: Samples, rows: slice) -> Array:
-        """``(k, c, p)`` coefficients of ``k`` rows of samples."""
+        """Coefficients ``(k, c, p)`` of ``k`` rows of samples."""
 
     def constant(self, samples: Samples) -> Array | float:
-        """``(c, p)`` to subtract from all coefficients of a recording."""
+        """Coefficients ``(c, p)`` to subtract from the coefficients of every sample of a recording."""
         return 0.0
 
     def writer(self) -> "WholeRowWriter":
@@ -129,11 +130,11 @@ class WholeRowEquations(Equations):
 
 
 class WholeRowWriter(RowWriter):
-    """Writes the columns of every channel as they are."""
+    """Writes the layout columns of every channel without regrouping."""
 
     def __init__(self, equations: WholeRowEquations) -> None:
         self._equations = equations
-        self._recording: Samples | None = None  # recording of the constant, which is computed once
+        self._recording: Samples | None = None  # recording that ``_constant`` was computed for
         self._constant: Array | float = 0.0
         self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
         self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
@@ -147,7 +148,7 @@ class WholeRowWriter(RowWriter):
 
 
 def equations_of(source: RobotModel | Equations, equation_type: str = "force") -> Equations:
-    """Equations unchanged, or equations of a type for a robot."""
+    """Return given equations unchanged, or build the equations of a type for a robot."""
     from .force_equations import ForceEquations
     from .momentum_equations import MomentumChangeEquations, MomentumEquations
 
@@ -159,9 +160,9 @@ def equations_of(source: RobotModel | Equations, equation_type: str = "force") -
 
 
 def dense_equations(equations: Equations, samples: Samples, chunk: int = BATCH) -> Iterator[list[tuple[Array, Array]]]:
-    """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the unmasked rows.
+    """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the rows that enter the fit.
 
-    ``A @ x[equations.columns[j]] = b`` for the parameter vector ``x``. For few samples; compression does not use it.
+    ``A @ x[equations.columns[j]] = b`` for channel ``j`` and the parameter vector ``x``. Suitable only for few samples.
     """
     equations.check(samples)
     writer = equations.writer()
@@ -177,7 +178,7 @@ def dense_equations(equations: Equations, samples: Samples, chunk: int = BATCH) 
 
 
 def prediction_variance(equations: Equations, covariance: Array, samples: Samples) -> Array:
-    """Variance ``(N, c)`` of predicted measurements, with or without a measurement, from a covariance ``(p, p)``."""
+    """Variance ``(N, c)`` of predictions at all samples, measured or not, from a parameter covariance ``(p, p)``."""
     every = replace(samples, mask=np.ones((len(samples), equations.count), dtype=bool))
     variance = np.zeros(every.mask.shape)
     for blocks in dense_equations(equations, every, len(every)):

@@ -1,8 +1,8 @@
 """Equations of force: joint torques, and on a free base also the wrench that moves the whole robot.
 
-The inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``, row by row ([Lee2019]_ eq. 3.2.13; [vanDerGaag2024]_ eqs.
-10-14): base rows contain external wrenches, but not joint torques; rows of joints without a contact behind them do not
-contain external wrenches.
+The equations are the rows of the inverse dynamics ``Y x = S^T tau + sum J_c^T f_c`` ([Lee2019]_ eq. 3.2.13;
+[vanDerGaag2024]_ eqs. 10-14). Base rows contain external wrenches but no joint torques; the row of a joint contains
+external wrenches only if a contact lies behind the joint.
 """
 
 from dataclasses import replace
@@ -22,12 +22,12 @@ from . import drive_regressor as drives
 from . import rigid_body_regressor as bodies
 from .equations import Equations, RowWriter
 
-_MASS_AND_MOMENTS = 4  # parameters of a body on which forces on the base depend, in their order
+_MASS_AND_MOMENTS = 4  # forces on the base depend on the first four parameters of a body
 _BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
 
 class ForceEquations(Equations):
-    """Generalized force, one channel per velocity; the six base rows of a free base come first."""
+    """Generalized force, one channel per velocity; the six rows of a free base come first."""
 
     equation_type = "force"
 
@@ -40,14 +40,14 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """Columns of moved bodies, rotors, drives with user terms."""
+        """Columns of each channel: bodies that its velocity moves, rotors, then drives with user terms."""
         return tuple(
             np.concatenate([self.body_columns(velocity), *self.other_columns(velocity)])
             for velocity in range(self.count))
 
     @property
     def force_channels(self) -> int:
-        """Number of the first channels, forces on the base, that do not depend on rotational inertia."""
+        """Number of leading channels that are forces on the base, which do not depend on rotational inertia."""
         return min(self.base, 3)
 
     def body_columns(self, velocity: int) -> np.ndarray:
@@ -57,14 +57,14 @@ class ForceEquations(Equations):
         return np.array([BODY_PARAMETERS * body + k for body in moved for k in range(count)], dtype=int)
 
     def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Columns of the rotors, and of the drives with user terms, that act on a channel."""
+        """Columns of the rotors, and columns of the drives with user terms, that act on a channel."""
         joint, none = velocity - self.base, np.zeros(0, dtype=int)
         rotors = bodies.channel_rotor_columns(self.model, velocity)
         return rotors, none if joint < 0 else drives.joint_columns(self.model.layout, joint)
 
     @property
     def fingerprint(self) -> str:
-        """Base rows in the frame of a plate are different equations."""
+        """The type of the equations, with the pose of the plate in whose frame the base rows are."""
         ground = self.model.ground
         return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
@@ -84,9 +84,9 @@ class ForceEquations(Equations):
 
 
 class ForceWriter(RowWriter):
-    """Writes the parameters of a body that cannot be regrouped to its parent.
+    """Writes equations of force with only those body columns that cannot be regrouped to the parent.
 
-    Rows of joints on a free base are written only if any of them is in use.
+    On a free base, a batch is written without joint rows if none of its joint rows enters the fit.
     """
 
     def __init__(self, equations: ForceEquations) -> None:
@@ -101,7 +101,7 @@ class ForceWriter(RowWriter):
         for velocity, moved in enumerate(bodies.moved_bodies(model)):
             written = np.arange(self._regressor.columns[moved[0]].start, self._regressor.columns[moved[-1]].stop)
             first = written[0]
-            if velocity < self._forces:  # these few columns become adjacent
+            if velocity < self._forces:  # write() moves these columns to the front
                 written, first = self._moments, 0
             others = equations.other_columns(velocity)
             self._rotor_columns.append(others[0] - layout.body_size)
@@ -113,7 +113,7 @@ class ForceWriter(RowWriter):
         self._drives: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
-        """Motion of the drives, computed once for all batches of the same samples."""
+        """Motion of the drives, computed once for all batches of the samples."""
         if self._drives is None or self._drives[0] is not samples:
             self._drives = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
         return self._drives[1]
@@ -146,18 +146,18 @@ class ForceWriter(RowWriter):
 
 
 def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:
-    """Samples of force without the part of a load ``(nb, 10)``, see :func:`~.body_changes.load_bodies`."""
+    """Subtract the torque of a load ``(nb, 10)`` from the measured force, see :func:`~.body_changes.load_bodies`."""
     return replace(samples, tau=samples.tau - load_torque(model, load, samples)) if load.any() else samples
 
 
 def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -> Samples:
-    """Samples of joint torque without the torque of a load, with efforts times the gains ``(n,)`` of the drives."""
+    """Scale measured efforts by drive gains ``(n,)``, in samples from which the torque of a load was subtracted."""
     torque = load_torque(model, load, samples) if load.any() else 0.0
     noise = None if samples.effort_noise is None else np.abs(gains) * samples.effort_noise
     return replace(samples, tau=gains * (samples.tau + torque) - torque, effort_noise=noise)
 
 
 def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
-    """``(N, c)`` generalized force that moves a load ``(nb, 10)`` along samples."""
+    """Generalized force ``(N, c)`` that moves a load ``(nb, 10)`` along the motion of the samples."""
     force = rigid_torque(model, load, samples.q, samples.v, samples.a)
     return np.asarray(on_ground(model, samples.q, force))

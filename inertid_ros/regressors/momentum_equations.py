@@ -1,9 +1,10 @@
 """Equations of momentum: six rows per sample of a floating robot, without torque or acceleration ([Naveen2019]_).
 
-The momentum of base and joints is the negative momentum of the reaction wheels: ``K x = m`` (eq. 26). Linear momentum
-is zero, so that only the wheels, whose inertia is known, set the scale of the parameters. In the base frame, about its
-origin, the pose does not matter. This frame suffices for zero total momentum, because zero is zero in every frame.
-Momentum about a fixed point, the origin of the world, is conserved.
+If the total momentum is zero, the momentum of base and joints equals the negative momentum of the reaction wheels,
+``K x = m`` (eq. 26). Linear momentum is zero, so that only the known inertia of the wheels sets the scale of the
+parameters. Zero momentum is zero in every frame: :class:`MomentumEquations` uses the base frame, which requires no
+pose. Momentum other than zero is constant only about a fixed point: :class:`MomentumChangeEquations` uses the origin of
+the world.
 """
 
 from collections.abc import Sequence
@@ -22,20 +23,21 @@ from .equations import WholeRowEquations
 from .rigid_body_regressor import RigidBodyRegressor
 
 _LINEAR_CHANNELS = 3  # linear momentum depends on masses and first moments only
-_MASS_AND_MOMENTS = 4  # parameters of a body
+_MASS_AND_MOMENTS = 4  # leading parameters of a body
 _NOISE_POSES = 300  # poses over which noise is averaged
-_MIN_NOISE_RATIO = 1e-6  # relative to the fastest rate
+_MIN_NOISE_RATIO = 1e-6  # noise of a rate, relative to the fastest rate
 
 
 def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None) -> Array:
     """System momentum regressor ``K`` of a tree on a free base ([Naveen2019]_ eqs. 1-12).
 
-    Momentum depends on the velocity as the force on a resting robot without gravity depends on its acceleration: the
-    rows are the rows of the wrench on the base, with the velocity in place of the acceleration.
+    At rest and without gravity, the wrench on the base is a linear function of acceleration. Momentum is the same
+    function of velocity, so that the rows are the base rows of the wrench regressor with velocity in place of
+    acceleration.
 
     Parameters
     ----------
-    tree : its first body is the base.
+    tree : joints of the robot; the first body is the base.
     twist : (N, 6), twist of the base in its own frame, linear [m/s] then angular [rad/s].
     q, v : (N, n), joint positions and velocities.
     pose : ndarray, shape (N, 7), optional
@@ -51,7 +53,7 @@ def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Arr
     positions = np.hstack([np.zeros((len(q), 7)) if pose is None else pose, q])
     velocities = np.hstack([twist, v])
     out = np.empty((6, regressor.width, len(q)))
-    size = -(-len(q) // max(1, round(len(q) / BATCH)))  # batches of one size: the recursion keeps its arrays
+    size = -(-len(q) // max(1, round(len(q) / BATCH)))  # equal batches let the recursion reuse its arrays
     for rows in batches(len(q), max(size, 1)):
         position, velocity = (np.ascontiguousarray(channel[rows].T) for channel in (positions, velocities))
         regressor.write(position, np.zeros_like(velocity), velocity, out[..., rows])
@@ -59,7 +61,7 @@ def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Arr
 
 
 class MomentumEquations(WholeRowEquations):
-    """Momentum in the base frame, about the base's origin, if the momentum of robot and wheels together is zero.
+    """Momentum in the base frame, about the base's origin, for zero total momentum of robot and wheels.
 
     The equations and their model do not contain drives.
     """
@@ -68,7 +70,7 @@ class MomentumEquations(WholeRowEquations):
     quantity = ("momentum", "N s or N m s")
     channels = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
     optional = False
-    in_world = False  # whether momentum is in the world, about its origin, and the pose of the base must be known
+    in_world = False  # whether momentum is in the world frame, about the world's origin, from the pose of the base
 
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
@@ -85,12 +87,12 @@ class MomentumEquations(WholeRowEquations):
 
     @property
     def fingerprint(self) -> str:
-        """Equations with other wheels differ."""
+        """Text that also identifies the wheels by their bodies and axes."""
         wheels = self.model.wheels
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
     def noise(self, samples: Samples) -> Array:
-        """Noise from the noise of the measured rates: momentum is linear in the rates, with the prior as factors."""
+        """Mean variance of the momentum due to the noise of the measured rates, with the prior parameters."""
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_POSES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
         inertial = self.model.prior[: self.model.layout.inertial_size]
@@ -113,7 +115,7 @@ class MomentumEquations(WholeRowEquations):
 
 
 class MomentumChangeEquations(MomentumEquations):
-    """Change of momentum in the world, about its origin, for any constant momentum of robot and wheels.
+    """Change of momentum in the world frame, about its origin, for any constant momentum of robot and wheels.
 
     The mean over a recording is subtracted from both sides. The pose of the base must be known at all samples.
     """
@@ -127,5 +129,5 @@ class MomentumChangeEquations(MomentumEquations):
         return momentum - momentum[samples.usable].mean(axis=0)
 
     def constant(self, samples: Samples) -> Array:
-        """Mean of the coefficients."""
+        """Mean of the coefficients over the usable samples."""
         return np.asarray(self.regressor(samples.q, samples.v)[samples.usable].mean(axis=0))

@@ -1,22 +1,22 @@
-"""Derivative of a weighted sum of regressor elements by the motion, without the derivative of each element.
+"""Gradient of a weighted sum of regressor elements with respect to the motion, without the gradient of each element.
 
-The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse ([Ayusawa2017]_ eqs. 18-40;
-[Lee2019]_ sec. B.3). Every element comes from the wrench that moves a body, linear in its parameters, in the root
-frame: times the screw of a joint it is the torque of this joint, without a screw a component of the ground's wrench at
-the root. So the weights of all rows of one body add up to six numbers per parameter. They give the derivatives by the
-motion of this body alone; sums over subtrees give the derivatives by the motion of each joint. An array of size rows
-times columns times joints is not needed: the cost is about two regressors, for any number of parameters of the motion.
-Rows of the ground's wrench at the root are free of cost: their screws are the unit vectors.
+The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse mode ([Ayusawa2017]_ eqs.
+18-40; [Lee2019]_ sec. B.3). The wrench that moves a body, in the root frame, is linear in the parameters of the body.
+Its product with the screw of a joint is the torque of the joint; its components are the reaction wrench at the root.
+The weights of all rows therefore add up to six weights per parameter of a body, ``D_b`` below. These six weights give
+the derivatives by the motion of the body alone; sums over subtrees give the derivatives by the motion of each joint. No
+array of size rows times columns times joints is needed: the gradient costs about two regressors, for any number of
+motion parameters. Rows of the reaction wrench cost nothing more, because their screws are unit vectors.
 
-``F`` are the wrenches, ``D_b = sum_j S_j Z_jb``, and ``gV, gA`` are the derivatives by the velocity and acceleration of
-body ``b`` in place. If joint ``i`` turns all bodies beyond it about its screw ``S``, the sum changes by
+``F`` are the wrenches per unit parameter, ``D_b = sum_j S_j Z_jb``, and ``gV, gA`` the derivatives by the velocity and
+acceleration of body ``b`` at constant placement. The derivatives by the motion of a joint with the screw ``S`` are
 
 ``dq: S . sum(u - t) + r . sum(gV + V x* gA) + s . sum gA``,
 ``dv: S . sum(gV + V x* gA) + 2 r . sum gA``,  ``da: S . sum gA``
 
-with sums over the bodies that the joint moves. ``r = V' x S`` and ``s = A' x S + V' x r`` come from the motion of the
-body before it. ``t_b = sum_c D_bc x* F_bc`` corrects for wrenches that turn while their rows stay, and
-``u_j = S_j x* sum_b F Z_j`` for rows that turn.
+with sums over the bodies that the joint moves. ``r = V' x S`` and ``s = A' x S + V' x r`` contain the velocity ``V'``
+and acceleration ``A'`` of the body before the joint. ``t_b = sum_c D_bc x* F_bc`` accounts for wrenches ``F`` that turn
+with their bodies, and ``u_j = S_j x* sum_b F Z_j`` for screws in ``D`` that turn with the joint.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class BodyWrenches:
 
     Attributes
     ----------
-    angular_velocity : (N, nb, 3), in the frame of the body [rad/s].
+    angular_velocity : (N, nb, 3), of each body in its own frame [rad/s].
     regressor : (N, 6, 10 nb), (force, torque) about the root origin, in the root frame, per unit of each parameter.
     """
 
@@ -61,7 +61,7 @@ class BodyWrenches:
 
 
 def moved_columns(kinematics: TreeKinematics) -> Array:
-    """``(n, 10 nb)`` 1 for columns of bodies that a joint moves, else 0."""
+    """Mask ``(n, 10 nb)``: 1 for columns of bodies that a joint moves, else 0."""
     return np.repeat(kinematics.ancestry, BODY_PARAMETERS, axis=1).astype(float)
 
 
@@ -78,7 +78,7 @@ class MotionGradient:
 def regressor_product_gradient(
         kinematics: TreeKinematics, state: TreeState, joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0, wrenches: BodyWrenches | None = None) -> MotionGradient:
-    """Value and gradient of ``<Z, Y>`` at the state of ``N`` samples; ``wrenches`` are computed if not given.
+    """Value and gradient of ``<Z, Y>`` at the states of ``N`` samples; ``wrenches`` are computed if not given.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def regressor_product_gradient(
 
 
 def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:
-    """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, at constant placements."""
+    """Derivatives ``(N, nb, 6)`` by the velocity and by the acceleration of each body, at constant placements."""
     R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
     w, u = state.velocity[..., 3:], state.velocity[..., :3]
     samples, bodies = R.shape[:2]
@@ -128,16 +128,16 @@ def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Arra
 
 
 def _column_cross(D: Array, F: Array) -> Array:
-    """``(N, nb, 6)`` sum of ``D x* F`` over each body's columns, with ``D`` and ``F`` ``(N, 6, 10 nb)``."""
+    """Sum ``(N, nb, 6)`` of ``D x* F`` over the columns of each body, for ``D`` and ``F`` ``(N, 6, 10 nb)``."""
     shape = (len(D), 6, -1, BODY_PARAMETERS)
     left, right = (np.moveaxis(x.reshape(shape), 2, 1) for x in (D, F))
-    E = left @ right.swapaxes(-1, -2)  # (N, nb, 6, 6) sums of products of components
+    E = left @ right.swapaxes(-1, -2)  # (N, nb, 6, 6) sums of outer products over the columns
     linear, angular = E[..., 3:, :3], E[..., 3:, 3:]
     return np.concatenate([_vee(linear), _vee(angular) + _vee(E[..., :3, :3])], axis=-1)
 
 
 def _vee(E: Array) -> Array:
-    """``(..., 3)`` sum of cross products from the sums of products ``(..., 3, 3)``."""
+    """Sum of cross products ``(..., 3)`` from the sum of outer products ``(..., 3, 3)``."""
     return np.stack([E[..., 1, 2] - E[..., 2, 1], E[..., 2, 0] - E[..., 0, 2], E[..., 0, 1] - E[..., 1, 0]], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Regressors of generalized force for rigid bodies and rotors, and columns that remain after regrouping to parents.
+"""Regressors of generalized force for rigid bodies and rotors, and regrouping of their columns to parent bodies.
 
 ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body: joint torques on a fixed base ([Lee2019]_ eq.
 3.2.13); on a free base the wrench that moves the whole robot, in the frame of the base, comes first
@@ -17,19 +17,19 @@ from inertid_ros.robot.dynamics import PRODUCTS, TRANSLATIONS, WRENCH_TABLE, Bod
 from inertid_ros.robot.kinematics import TreeJoint, batches
 from inertid_ros.robot.model import RobotModel
 
-# Parameters that remain, by the joint, in a frame with its axis along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
+# Parameters that remain after regrouping, in a frame with the joint axis along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
 _TURNING = (1, 2, 4, 5, 7, 8, 9)
 _SLIDING = (0, 1, 2, 3)
 _TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz and gravity give torque
 _SLIDING_ALONG_FIXED_AXIS = (0,)
 _YY, _XX = 6, 4
-_BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and places of their screws
+_BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and indices of their screws
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array, gravity: Array | None = None) -> Array:
     """Regressor ``(N, nv, 10 nb)`` of the rigid bodies' generalized force, from motion in the model's order.
 
-    Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
+    Row ``j`` is zero for bodies that velocity ``j`` does not move. The samples of each element are adjacent in memory.
     ``gravity (3,)`` replaces the model's gravity [m/s^2].
     """
     regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear if gravity is None else gravity)
@@ -40,7 +40,7 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array, grav
 
 
 def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
-    """Bodies that each velocity moves, in ascending order."""
+    """Indices of the bodies that each velocity moves, in ascending order."""
     moved: list[list[int]] = [[] for _ in range(model.velocities)]
     for body, joint in enumerate(model.tree):
         for velocity in joint.ancestors:
@@ -51,16 +51,17 @@ def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
 class RigidBodyRegressor:
     """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
 
-    The element of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, expressed at the body,
-    times the wrench of the unit parameter there.
+    The element in row ``j`` for a parameter of body ``b`` is the screw of velocity ``j`` times the wrench of the unit
+    parameter, both in the frame of body ``b``.
 
     Parameters
     ----------
-    gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
+    gravity : (3,), m/s^2 in the root frame; in the world frame if the first body moves freely.
     columns : sequence of (sequence of int or None), optional
-        Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; None
-        (default of all): all ten, in the frame of the URDF.
-    base_only, world : write only the six rows of a free base, and write them in the world frame, about its origin.
+        Parameters to write for each body, in the body frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`. None,
+        the default for every body: all ten parameters, in the joint frame of the URDF.
+    base_only : whether to write only the six rows of a free base.
+    world : whether the rows of a free base are in the world frame, about the world's origin.
     """
 
     def __init__(
@@ -82,7 +83,10 @@ class RigidBodyRegressor:
         return self.columns[-1].stop
 
     def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
-        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, for bodies that a velocity moves."""
+        """Write the regressor into ``out (nv, >= width, k)``, from motion ``(nq, k)``, ``(nv, k)``.
+
+        Elements of bodies that a velocity does not move are not written.
+        """
         base_only = base_only or self._base_only
         self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
@@ -105,7 +109,7 @@ class RigidBodyRegressor:
                         (parts[2], screws[3:, at], second)):
                     if part.shape[1]:
                         np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
-            # The body's own screw is a unit vector: its row is a row of the wrenches.
+            # The screw of the body's own joint is a unit vector, so that its row is a component of the wrenches.
             if unit:
                 parts[0][:3], parts[0][3:6] = mass, 0.0
                 parts[1][:6] = first
@@ -132,7 +136,7 @@ class _Wrenches:
         self._table = np.vstack([part.reshape(-1, PRODUCTS) for part in parts])
 
     def of(self, products: Array) -> list[Array]:
-        """``(3, m, k)`` forces of masses, ``(6, h, k)`` wrenches of moments, ``(3, i, k)`` torques of inertias."""
+        """Forces of mass ``(3, m, k)``, wrenches of first moments ``(6, h, k)``, torques of inertia ``(3, i, k)``."""
         flat = self._table @ products
         return [flat[rows].reshape(*part.shape[:2], flat.shape[1]) for rows, part in self._rows]
 
@@ -142,7 +146,7 @@ def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
 
 
 def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
-    """Rows of consecutive velocities, and their places among the ancestors."""
+    """Yield each range of consecutive velocities, and its range of indices in ``ancestors``."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
@@ -151,7 +155,7 @@ def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
 
 
 def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
-    """Layout columns of the rotors on which a row of the generalized force depends."""
+    """Layout columns of the rotors that act on one row of the generalized force."""
     layout, links, joint = model.layout, len(model.link_names), velocity - 6 * model.free
     columns = [np.zeros(0, dtype=int)]
     for index, rotor in enumerate(model.rotor_tree[links:] if layout.rotors else ()):
@@ -176,8 +180,9 @@ def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array)
 class RotorRegressor:
     """Regressor of rotors as bodies, for batches of samples ([Wensing2018]_ sec. VI). One object serves one thread.
 
-    A rotor is a body behind a joint that turns ``ratio`` times as fast as the joint it belongs to. The force that moves
-    it acts on the joints before its bearings and, by the ratio, on its own joint: ``Y = G^T Y_ext(G q)``.
+    Each rotor is a body behind an additional joint, which turns ``ratio`` times as fast as the joint that the rotor
+    drives. The force that moves the rotor acts on the joints before its bearings and, times the ratio, on the driven
+    joint: ``Y = G^T Y_ext(G q)``.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -187,7 +192,7 @@ class RotorRegressor:
         self._gearing, self._joints = model.layout.gearing, model.joints
 
     def of(self, q: Array, v: Array, a: Array) -> Array:
-        """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
+        """Regressor ``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
         velocities, rotors = len(v), len(self._gearing) - self._joints
         out = np.zeros((velocities + rotors, self._regressor.width, q.shape[1]))
         q, v, a = map(self._geared, (q, v, a))
@@ -204,17 +209,17 @@ class RotorRegressor:
 
 @dataclass(frozen=True)
 class ParentRegrouping:
-    """Fewer columns that span the columns of all body parameters: ``Y = Y[columns] @ matrix`` for every motion.
+    """Reduced columns that span the columns of all body parameters: ``Y = Y[columns] @ matrix`` for every motion.
 
-    Parameters that a joint does not move relative to the parent can be counted to the parent: masses along the axis of
-    a revolute joint, and all rotational inertia behind a prismatic joint (the general rules of [Gautier1990]_). Seven
-    columns of a body behind a revolute joint, and four behind a prismatic joint, span the columns of all ten. Unlike a
-    choice of base parameters, regrouping works without a tolerance: it is exact to rounding, for any geometry.
+    Parameters that are constant in the frame of the parent, at any joint position, can be added to the parent: masses
+    along the axis of a revolute joint, and all rotational inertia behind a prismatic joint (the general rules of
+    [Gautier1990]_). A body behind a revolute joint keeps seven columns, a body behind a prismatic joint four. Unlike
+    the choice of base parameters, regrouping needs no tolerance: it is exact to rounding, for any geometry.
 
     Attributes
     ----------
-    columns : parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
-    matrix : (c, 10 nb), columns of all parameters in URDF frames from the remaining columns.
+    columns : remaining parameters of each body, in the body frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
+    matrix : (c, 10 nb), map from the ``c`` remaining columns to the columns of all parameters in URDF frames.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -222,10 +227,10 @@ class ParentRegrouping:
 
 
 def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
-    """Regrouping of a tree on a fixed or a free base."""
+    """Regroup the parameters of a tree on a fixed or a free base."""
     columns = tuple(_remaining(joint) for joint in joints)
     size = sum(map(len, columns))
-    spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
+    spans: list[Array] = []  # (size, 10) of each body, in the body frame of TreeJoint
     start = 0
     for joint, remaining in zip(joints, columns, strict=True):
         span = np.zeros((size, BODY_PARAMETERS))
@@ -235,7 +240,7 @@ def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
             regrouped = spans[joint.parent] @ joint.parent_parameters
             dropped = [c for c in range(BODY_PARAMETERS) if c not in remaining]
             span[:, dropped] = regrouped[:, dropped]
-            if not joint.prismatic:  # the sum of xx and yy is invariant, xx alone is not
+            if not joint.prismatic:  # a rotation about z keeps xx + yy, but not xx
                 span[:, _YY] += regrouped[:, _XX] - span[:, _XX]
         spans.append(span)
     turned = [span @ joint.turned_parameters for span, joint in zip(spans, joints, strict=True)]

@@ -1,1 +1,1 @@
-"""Results and planned motions as files and pages; computes nothing."""
+"""Results and planned motions as files and HTML pages; other packages do the analysis."""

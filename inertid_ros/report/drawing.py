@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import CapStyleType
 
-# Name of the variable in the style sheet to the colour given to Matplotlib and the colour without a style sheet.
+# Variable of the style sheet, mapped to its placeholder in Matplotlib and to its colour without a style sheet.
 _COLOURS = {"text": ("#010101", "#222222"), "faint": ("#020202", "#767676"), "grid": ("#030303", "#dddddd"),
     "measured": ("#040404", "#222222"), "given": ("#050505", "#b45309"), "calibrated": ("#060606", "#1d5fa8"),
     "band": ("#070707", "#a9c7e8"), "limit": ("#080808", "#b32424")}
@@ -94,7 +94,7 @@ class Panel:
         self.axes.add_artist(artist)
 
     def _segments(self, corners: Array, colour: str, width: float, cap: "CapStyleType") -> None:
-        """Draw ``k`` line segments as one path; ``corners`` ``(2 k, 2)`` has start and end of each in turn."""
+        """Draw ``k`` line segments as one path; ``corners`` ``(2 k, 2)`` has start and end of each segment in turn."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
@@ -105,7 +105,7 @@ class Panel:
 
     def _text(self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
             of: str = "data") -> None:
-        """Write text next to a place: a number at a data point, or a label at shares of the axes."""
+        """Write text next to a place: a number at a data point, or a label at a place in shares of the axes."""
         if text:
             self.axes.annotate(text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
                 color=COLOURS["text" if of == "data" else "faint"])
@@ -142,7 +142,7 @@ def range_of(*values: Array) -> tuple[float, float]:
 
 
 def _small(body: str) -> str:
-    """Reduce a drawing: no identifiers or metadata, tenths of points, and the page's colours."""
+    """Shorten a drawing: remove identifiers and metadata, round to tenths of points, and use the page's colours."""
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)

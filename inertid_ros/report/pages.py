@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from inertid_ros.excitation.planning.inspection import Inspection
 
-# Identifiability of a parameter to its word in tables and its CSS class.
+# Identifiability of a parameter, mapped to its word in tables and its CSS class.
 _DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
     PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
@@ -63,7 +63,7 @@ def _percent(share: float | None) -> str:
 
 
 def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
-    """Names of the parameters of each body or joint by verdict, best identified first."""
+    """Each body or joint with the names of its parameters, grouped by verdict, best identified first."""
     owners: dict[str, list[list[str]]] = {}
     for parameter in verdicts:
         owner, _, name = parameter["parameter"].rpartition(".")
@@ -78,7 +78,7 @@ def _by_owner(changes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapp
 
 
 def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """One text per kind of fault for each joint with faulty samples, such as ``3 of effort``."""
+    """Each joint with faulty samples, with one text per kind of fault, such as ``3 of effort``."""
     rows = []
     for index, joint in enumerate(health["joints"]):
         words = [", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items()
@@ -104,7 +104,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
-    """HTML of ``report.json``; an older report may lack parts. Without curves only ellipsoids are plotted."""
+    """HTML page of ``report.json``; an older report may lack parts. Without curves, the page plots only ellipsoids."""
     curves = curves or Curves()
     return rendered("report.html.j2", report=report,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),

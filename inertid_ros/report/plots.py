@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _PREDICTION_SIZE, _CURVE_SIZE, _ELLIPSOID_SIZE = (360.0, 200.0), (360.0, 190.0), (360.0, 300.0)
 _MOTION_SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
 _BAND_DEVIATIONS = 3.0
-_BAND_STEP_SAMPLES = 4  # the expected deviation changes slowly
+_BAND_STEP_SAMPLES = 4  # stride of the band: the expected deviation changes slowly
 _RESIDUAL_RANGE = 1.6  # times the band or the usual residual; larger residuals are drawn along the border
 _VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # visible axes of the root frame
 _ELLIPSOID_MARGIN = 1.08
 _MOTION_POINTS = 300  # per curve, about the resolution of a page
-_MIN_SINGULAR_VALUE = 1e-12  # smaller values are drawn here
+_MIN_SINGULAR_VALUE = 1e-12  # smaller values are drawn at this value
 
 
 def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
-    """Name and SVG plot of every channel of a recording."""
+    """Name and SVG plot of every measured channel of a recording."""
     return [(name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
         for index, name in enumerate(channels) if np.isfinite(curves.measured[:, index]).any()]
 
@@ -73,7 +73,7 @@ def friction_plot(curve: FrictionCurve) -> str:
 
 
 def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
-    """SVG plot with a line per joint and the cutoff; the line of the strongest joint is highlighted."""
+    """SVG plot of effort spectra, a line per joint, with the cutoff; the line of the strongest joint is highlighted."""
     positive = np.where(spectrum.density > 0, spectrum.density, np.nan)
 
     def draw(figure: "Figure") -> None:
@@ -101,7 +101,7 @@ def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, 
 
 
 def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
-    """Centre ``(3,)`` and half the size of the drawing [m]."""
+    """Centre ``(3,)`` and half the width of the drawing [m]."""
     low, high = [], []
     for body in ellipsoids:
         for ellipsoid in (body["given"], body["calibrated"]):
@@ -180,7 +180,7 @@ def limits_plots(inspection: "Inspection") -> list[tuple[str, str]]:
 def spectrum_plot(before: Array | None, after: Array) -> str:
     """SVG plot of the singular values ``(r,)`` of the base regressor before and after the motion.
 
-    ``before`` belongs to the earlier recordings alone, if there are any; ``after`` includes the motion.
+    ``before`` has the values of earlier recordings alone, if there are any; ``after`` includes the motion.
     """
     index: Array = 1.0 + np.arange(len(after), dtype=float)
     shown: list[Array] = [np.maximum(values, _MIN_SINGULAR_VALUE) for values in (after, before) if values is not None]

@@ -20,7 +20,7 @@ from inertid_ros.identification.outcome import IdentificationOutcome, decide
 from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
-REPORT_FORMAT = 1  # of report.json and parameters.yaml
+REPORT_FORMAT = 1  # version of report.json and parameters.yaml
 _SOLUTION_KEYS = ("status", "iterations", "seconds", "objective", "gap")
 _BODY_KEYS = ("mass", "com", "inertia")
 _Curve = TypeVar("_Curve")
@@ -78,12 +78,12 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
     if blocks is not None:
         content["blocks"] = {"count": blocks.blocks, **asdict(blocks.calibrated)}
         prior["blocks"] = asdict(blocks.prior)
-    # The top level of ``prior`` has the errors of the URDF on the data that decides the verdict.
+    # The top level of ``prior`` has the errors on held-out recordings, or on fitted recordings if there are none.
     return {**content, "prior": {**prior.get("validation", prior["train"]), **prior}}
 
 
 def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
-    """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    """Columns of ``k`` bodies; ``inertia`` (3x3) is about the com, ``parameters`` about the joint frame origin."""
     parameters = estimate.parameters[columns].reshape(-1, BODY_PARAMETERS)
     return {**dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)), "parameters": parameters,
         "standard_deviation": estimate.standard_deviation[columns].reshape(parameters.shape),
@@ -101,7 +101,7 @@ def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
 
 
 def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
-    """Motors that are bodies of their own, in the rotor's frame."""
+    """Motors that are bodies of their own, with parameters in the frame of the rotor."""
     layout = estimate.layout
     bodies = records(_bodies(estimate, slice(layout.body_size, layout.inertial_size)))
     return [{"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
@@ -137,7 +137,7 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
-    """User terms, with the gain in held-out blocks that decided whether the term is kept."""
+    """User terms, each with its gain in held-out blocks, which decides whether the term is kept."""
     layout = estimate.layout
     columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
     return [{"name": choice.term.name, "joint": choice.term.joint, "expressions": choice.term.expressions,
@@ -215,7 +215,7 @@ class Curves:
 
     @classmethod
     def from_outcome(cls, outcome: IdentificationOutcome) -> "Curves":
-        """Curves of an outcome in the precision of the file, so that outcome and file give identical pages."""
+        """Curves of an outcome in the precision of ``curves.npz``, so that outcome and file give identical pages."""
         spectra = [health.spectrum for health in outcome.health if health.spectrum is not None]
         predictions, friction = outcome.assessment.predictions, outcome.assessment.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
@@ -247,7 +247,7 @@ def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple
     count = len({name.split("/")[1] for name in content if name.startswith(f"{group}/")})
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     curves = [{name: content[f"{group}/{index}/{name}"] for name in names} for index in range(count)]
-    # Texts and numbers are stored as arrays without dimensions.
+    # The file stores texts and numbers as zero-dimensional arrays.
     return tuple(kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
         for curve in curves)
 

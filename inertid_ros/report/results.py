@@ -33,8 +33,8 @@ from inertid_ros.robot.model import RobotModel, load_model
 RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION, CURVES = "information.npz", "curves.npz"
-_COMPARED_PARAMETERS = 20  # on a page
-_MAX_FILE_BYTES = 2**30  # of a result
+_COMPARED_PARAMETERS = 20  # parameters in the comparison page
+_MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
@@ -54,7 +54,7 @@ class Result:
 
     Attributes
     ----------
-    model : from ``calibrated.urdf``, with the same locked joints; ``model.prior`` differs from the original URDF.
+    model : robot of ``calibrated.urdf`` with stored options; ``model.prior`` is from that file, not the original URDF.
     parameters, prior : ``(p,)`` in the order of ``model.layout``; ``prior`` is from the URDF as given.
     covariance : ``(p, p)``, covariance of the parameters.
     report : content of ``report.json``.
@@ -90,7 +90,7 @@ class Result:
 
     @cached_property
     def information(self) -> Information:
-        """Information of the recordings, for a later fit with new recordings; ResultError if the file is missing."""
+        """Information of the recordings, for a later fit with new recordings; ResultError if the file is unusable."""
         try:
             return read_information(self.directory / INFORMATION)
         except IdentificationError as error:
@@ -121,7 +121,7 @@ class Result:
 
     @property
     def fitted_recordings(self) -> dict[str, str]:
-        """Checksums of the fitted recordings, mapped to their names."""
+        """Names of the fitted recordings, by their SHA-256."""
         with as_written(self.directory / REPORT):
             sources = self.report["provenance"]["recordings"]
             return {source["sha256"]: str(source["name"]) for source in sources if source["role"] == "train"}
@@ -185,7 +185,7 @@ class CalibrationOutcome(IdentificationOutcome):
 
 @contextmanager
 def as_written(file: Path) -> Iterator[None]:
-    """Turn any error in the use of stored content into a ResultError."""
+    """Raise ResultError for errors that damaged content causes; pass on other package errors, OSError, MemoryError."""
     try:
         yield
     except (InertidError, OSError, MemoryError) as error:
@@ -240,7 +240,7 @@ def schema_of(file: str) -> dict[str, Any]:
 
 
 def _robot_content(model: RobotModel) -> dict[str, Any]:
-    """Options of a robot, and the layout found from its recordings."""
+    """Options of a robot, and the properties of its layout that the recordings determined."""
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]

@@ -1,4 +1,4 @@
-"""Bodies that differ from the URDF: known loads of recordings, and perturbed bodies as a wrong prior."""
+"""Bodies that differ from the URDF: known loads of recordings, and perturbed bodies that simulate a wrong prior."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatch
@@ -21,8 +21,8 @@ _DRAWS_PER_MASS_CHANGE = 100  # before the mass change is halved
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
     """``(nb, 10)`` parameters that the loads of a recording add to the links.
 
-    Patterns match the name of the recording, or its last part, with or without suffix. ModelError if the link of a load
-    is unknown or does not move, or if its inertia is impossible.
+    The patterns of a load are compared with the name of the recording and with its file name, with and without suffix.
+    ModelError if the link of a load is unknown or does not move, or if the inertia of a load is impossible.
     """
     bodies = np.zeros((len(model.link_names), inertial.BODY_PARAMETERS))
     names = {recording, Path(recording).name, Path(recording).stem}
@@ -34,7 +34,7 @@ def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: 
 
 
 def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:
-    """Body that a load moves with, and parameters of the load in its frame."""
+    """Index of the body that carries a load, and parameters of the load in the frame of the body."""
     tree = model.pinocchio
     if not tree.existFrame(load.link):
         raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")
@@ -42,7 +42,7 @@ def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array
     if frame.parentJoint == 0:
         raise ModelError(f"load '{name}': link '{load.link}' does not move, so that the load has no effect")
     body = pin.Inertia(load.mass, np.array(load.com), inertial.symmetric(load.inertia or np.zeros(6)))
-    # A point mass lies on the border of consistent inertias.
+    # A load without inertia is a point mass, which is allowed although it is not strictly consistent.
     if load.inertia and not inertial.is_consistent(body.toDynamicParameters()[None]).all():
         raise ModelError(f"load '{name}': the inertia is impossible; give it about the centre of mass")
     return int(frame.parentJoint) - 1, np.array((frame.placement.act(body)).toDynamicParameters())

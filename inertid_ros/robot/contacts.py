@@ -1,9 +1,9 @@
-"""Contacts: places and measurement of external wrenches on the robot, and their generalized forces.
+"""Contacts: where external wrenches act on the robot, how they are measured, and their generalized forces.
 
 ``Y x = S^T tau + sum J_c^T f_c`` ([vanDerGaag2024]_ sec. 4, [Lee2019]_ eq. 3.6.3).
 
-A balance board measures the force along its normal and the centre of pressure. In the frame of the base, these
-measurements mix all six rows; in the frame of the board, three rows are complete and three are unknown.
+A balance board measures the force along its normal and the centre of pressure. In the frame of the base, the unmeasured
+components enter all six rows; in the frame of the board, three rows are measured and three unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 UNMEASURED = (0, 1, 5)  # components of force and torque in the frame of a partial plate
 _PLANE_TOLERANCE = 1e-6  # m and rad
-_MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; components with less effect on the joints are not predicted
+_MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; wrench components with less effect are zero
 
 
 @dataclass(frozen=True)
 class Plate:
     """A force plate fixed in the world.
 
-    A ``partial`` plate measures only the force along its z-axis and the centre of pressure, as a balance board does:
-    force along x and y and torque about z are unknown, even if recorded. Its pose in the world is in m and rad.
+    ``xyz`` [m] and ``rpy`` [rad] are its pose in the world. A ``partial`` plate measures only the force along its
+    z-axis and the centre of pressure, as a balance board does: force along x and y and torque about z are unknown, even
+    if recorded.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -52,7 +53,7 @@ class Contact:
     Attributes
     ----------
     name : key of ``Recording.wrenches``.
-    frame : frame of the robot, such as a link. The wrench acts on its body.
+    frame : frame of the robot, such as a link; the wrench acts on the body that carries this frame.
     plate : plate in the world that measures the wrench; None: the wrench is measured in ``frame``.
     """
 
@@ -70,9 +71,9 @@ def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
-    """Plate whose frame expresses the forces on the base: the first partial plate; None if all plates are complete.
+    """Plate in whose frame the base rows are expressed: the first partial plate; None if no plate is partial.
 
-    ModelError for partial plates in several planes: their unmeasured and measured components would mix.
+    ModelError for partial plates in several planes, because measured and unmeasured components would mix.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:
@@ -123,7 +124,7 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 
 
 def contact_jacobians(model: "RobotModel", q: Array) -> Array:
-    """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts: wrenches to generalized force."""
+    """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts, which map wrenches to generalized force."""
     unit = np.broadcast_to(np.eye(6), (len(q), 6, 6))
     columns = [ContactPath(model, contact).generalized_forces(q, unit) for contact in model.contacts]
     return np.concatenate(columns, axis=-1)
@@ -181,9 +182,9 @@ class ContactPath:
 def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array) -> dict[str, Array]:
     """Least-squares contact wrenches for the generalized force that joint torques do not explain.
 
-    ``J^T f = Y x - S^T tau`` ([vanDerGaag2024]_ sec. 4.1). Two feet flat on the ground and ten joints leave 12 unknowns
-    for 16 equations. Internal wrenches between the feet that do not load a joint (such as about the vertical if the
-    legs cannot turn about it) are set to zero.
+    ``J^T f = Y x - S^T tau`` ([vanDerGaag2024]_ sec. 4.1). Two feet flat on the ground and ten joints give 16 equations
+    for 12 unknowns. Internal wrenches between the feet that do not load a joint (such as a vertical torque, if the legs
+    cannot turn about the vertical) are set to zero.
 
     Parameters
     ----------
@@ -206,12 +207,12 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
 
 def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
-    """Turn forces and torques on the base, about its origin and in its frame, into the frame of a plate, in place.
+    """Transform base forces and torques in place: from frame and origin of the base to those of a plate.
 
     Parameters
     ----------
     q : (nq, k), positions, the pose of the base first.
-    rows : (>= 6, c, k), the first six are turned.
+    rows : (>= 6, c, k), the first six rows are transformed.
     """
     turns = ground.rotation.T @ rotation_matrices(q[3:7].T)
     turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples along the last axis, as in the rows
@@ -222,7 +223,7 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
 
 
 def on_ground(model: "RobotModel", q: Array, force: Array) -> Array:
-    """``(N, nv)`` generalized force with its base rows in the frame of ``model.ground``, if there is one."""
+    """``(N, nv)`` generalized force with base rows in the frame of ``model.ground``; unchanged without a plate."""
     if model.ground is None:
         return force
     out = np.array(force)

@@ -1,4 +1,4 @@
-"""Torque of drives for fit, validation, controllers and simulator: friction, and user terms."""
+"""Torque of drives (friction and user terms) for fit, validation, controllers and simulator."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from .layout import ParameterLayout, UserTerm
 
 
 def friction_direction(velocity: Array, transition_speed: Array) -> Array:
-    """``(..., d)`` direction of sliding from -1 to 1: ``tanh(v / transition_speed)``, or the sign at zero speed."""
+    """``(..., d)`` direction of sliding: ``tanh(v / transition_speed)``, or ``sign(v)`` if that speed is zero."""
     smooth = transition_speed > 0
     if not smooth.any():
         return np.sign(velocity)
@@ -22,18 +22,18 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
 def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
     """``(..., d)`` magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
 
-    Most of the extra friction of slow motion disappears at ``stribeck_speed (d,)`` [rad/s or m/s].
+    The Stribeck part falls to 1/e at ``stribeck_speed (d,)`` [rad/s or m/s].
     """
     return coulomb + stribeck * _slow_share(velocity, stribeck_speed)
 
 
 def fading_direction(direction: Array, velocity: Array, stribeck_speed: Array) -> Array:
-    """``(..., d)`` direction of sliding times the remaining share of Stribeck friction at a velocity."""
+    """``(..., d)`` direction of sliding times ``exp(-|v| / stribeck_speed)``, the column of Stribeck friction."""
     return np.asarray(direction * _slow_share(velocity, stribeck_speed))
 
 
 def _slow_share(velocity: Array, stribeck_speed: Array) -> Array:
-    """``(..., d)`` remaining share of the extra friction of slow motion."""
+    """``(..., d)`` share of Stribeck friction that remains at a velocity."""
     return np.asarray(np.exp(-np.abs(velocity) / stribeck_speed))
 
 
@@ -56,8 +56,8 @@ def friction_torque(
 def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Array, Array]:
     """Columns of dry friction, low-passed like the measured torque.
 
-    ``(N, n + couplings)`` for Coulomb friction of all drives, joints first, and ``(N, n)`` for Stribeck friction of all
-    joints (zero without it). If ``samples.undecimated`` is None, the velocity of the samples is used.
+    ``(N, n + couplings)`` for Coulomb friction of all drives, joints first, and ``(N, n)`` for Stribeck friction (zero
+    for joints without Stribeck friction). If ``samples.undecimated`` is None, the velocity of the samples is used.
     """
     columns, drives = partial(_columns, layout), len(layout.drive_ratios)
     if samples.undecimated is None:
@@ -82,9 +82,9 @@ def _columns(layout: ParameterLayout, velocity: Array) -> Array:
 def term_columns(
     terms: Sequence[UserTerm], joint_names: Sequence[str], signals: Mapping[str, Array]
 ) -> list[tuple[int, Array]]:
-    """Joint and values ``(N,)`` of every formula of user terms, in the order of the parameters.
+    """Joint index and values ``(N,)`` of every formula of user terms, in the order of the parameters.
 
-    ``signals`` maps names of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use to ``(N, n)``.
+    ``signals`` maps the names of signals (:data:`~inertid_ros.config.robot.TERM_SIGNALS`) to ``(N, n)``.
     """
     joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
     columns = []

@@ -18,24 +18,24 @@ from .model import RobotModel
 
 PRODUCTS = 12  # a wrench is linear in d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
 _VELOCITY, _ACCELERATION, _SCREWS = 0, 1, 2
-TRANSLATIONS = 3  # velocities of a free base whose screws are left out
-_SQUARES = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11}  # places of w w^T in the products
+TRANSLATIONS = 3  # translations of a free base, whose screws are left out
+_SQUARES = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11}  # indices of w w^T in the products
 
 
 class BodyRecursion:
-    """Forward recursion from the root outwards. One object serves one thread; it reuses its arrays.
+    """Forward recursion of motions from the root outwards. One object serves one thread; it reuses its arrays.
 
-    :class:`~inertid_ros.robot.kinematics.TreeKinematics` gives the same motions in the root frame. This second layout
-    is faster: it builds regressors of whole recordings 6 times as fast on an arm of 6 joints, and 8 times as fast on a
-    humanoid of 29 joints. In the root frame, every screw is multiplied with the columns of every body.
+    :class:`~inertid_ros.robot.kinematics.TreeKinematics` gives the same motions in the root frame, in which every screw
+    must be multiplied with the columns of every body. Body frames build regressors of whole recordings 6 times as fast
+    on an arm of 6 joints, and 8 times as fast on a humanoid of 29 joints.
 
     Parameters
     ----------
-    gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
-    screws : number of screws to propagate to each body, for the velocities that move it, from the root on; default all.
-        A free base propagates only the screws of its rotations. Their angular parts equal the linear parts of the
-        screws of its translations, which have no angular parts.
-    world : whether screws of a free base are about the axes of the world, through its origin, instead of the base.
+    gravity : (3,), m/s^2 in the root frame; in the world frame if the first body moves freely.
+    screws : number of screws to propagate to each body, of the velocities that move the body, from the root on; default
+        all. A free base propagates only the screws of its rotations: their angular parts equal the linear parts of the
+        screws of its translations, whose angular parts are zero.
+    world : whether screws of a free base are about the axes of the world frame instead of the base frame.
     """
 
     def __init__(
@@ -58,14 +58,15 @@ class BodyRecursion:
             self._allocate(count)
         if self._free:
             self._start_at_free_base(q, v, a)
-            q, v, a = q[6:], v[5:], a[5:]  # then rows are bodies
+            q, v, a = q[6:], v[5:], a[5:]  # now row b belongs to body b
         self._q, self._v, self._a = q, v, a
         self._sin, self._cos = np.sin(q), np.cos(q)
 
     def advance(self, body: int) -> Array:
-        """Motions at a body, ``(6, 2 + s, k)``: velocity, spatial acceleration less gravity, screws of its ancestors.
+        """Motions ``(6, 2 + s, k)`` at a body: velocity, spatial acceleration less gravity, and ``s`` screws.
 
-        If all screws are propagated, the last screw belongs to the body's own joint. Valid until the next batch.
+        If all screws are propagated, the last screw belongs to the body's own joint. The next batch overwrites the
+        array.
         """
         joint, motions = self.joints[body], self._motions[body]
         if joint.free:
@@ -81,7 +82,7 @@ class BodyRecursion:
         return motions
 
     def products(self, motions: Array) -> Array:
-        """``(PRODUCTS, k)`` of one body: acceleration of its origin, angular acceleration, products of its velocity."""
+        """``(PRODUCTS, k)`` of :func:`wrench_products` from the motions of one body; the next call overwrites them."""
         z, scratch = self._products, self._scratch[0, 0]
         linear, angular = motions[:3, _VELOCITY], motions[3:, _VELOCITY]
         z[:6] = motions[:, _ACCELERATION]
@@ -94,7 +95,7 @@ class BodyRecursion:
         return z
 
     def to_parent(self, body: int, wrench: Array) -> Array:
-        """Wrench ``(6, k)`` (force, torque) on a body, moved to its parent: the counterpart of :meth:`advance`."""
+        """Move a wrench ``(6, k)`` (force, torque) from the frame of a body to the parent's; overwrites ``wrench``."""
         sin, cos, q = self._sin[body], self._cos[body], self._q[body]
         if self.joints[body].prismatic:
             wrench[3] -= q * wrench[1]
@@ -107,7 +108,7 @@ class BodyRecursion:
         return np.matmul(self._transforms[body].T, wrench)
 
     def _start_at_free_base(self, q: Array, v: Array, a: Array) -> None:
-        """Set the motions of a free base, with its screws."""
+        """Set the motions of a free base, including its screws."""
         motions = self._motions[0]
         motions[:, _VELOCITY], motions[:, _ACCELERATION] = v[:6], a[:6]
         if self._gravity.any():
@@ -121,7 +122,7 @@ class BodyRecursion:
             motions[:3, _SCREWS:] = cross(motions[3:, _SCREWS:], place[:, None], axis=0)
 
     def _turn(self, body: int, motions: Array) -> None:
-        """Turn motions by the joint position, and add the speed and acceleration of the joint."""
+        """Rotate motions by the joint position, and add the velocity and acceleration of the joint."""
         sin, cos, v, a = self._sin[body], self._cos[body], self._v[body], self._a[body]
         both = motions.reshape(2, 3, *motions.shape[1:])
         x, y = both[:, 0], both[:, 1]
@@ -132,13 +133,13 @@ class BodyRecursion:
         y *= cos
         x += second
         y -= first
-        y[:, _ACCELERATION] -= np.multiply(x[:, _VELOCITY], v, out=first[:, 0])  # velocity x its own part
+        y[:, _ACCELERATION] -= np.multiply(x[:, _VELOCITY], v, out=first[:, 0])  # body velocity x joint velocity
         x[:, _ACCELERATION] += np.multiply(y[:, _VELOCITY], v, out=first[:, 0])
         motions[5, _VELOCITY] += v
         motions[5, _ACCELERATION] += a
 
     def _slide(self, body: int, motions: Array) -> None:
-        """Shift motions by the joint position, and add the speed and acceleration of the joint."""
+        """Shift motions by the joint position, and add the velocity and acceleration of the joint."""
         q, v, a = self._q[body], self._v[body], self._a[body]
         scratch = self._scratch[0, : motions.shape[1]]
         motions[0] += np.multiply(motions[4], q, out=scratch)
@@ -161,7 +162,7 @@ class BodyRecursion:
 
 def _wrench_table() -> Array:
     table = np.zeros((6, BODY_PARAMETERS, PRODUCTS))
-    alternating = -skew(np.eye(3))  # antisymmetric in all three axes
+    alternating = -skew(np.eye(3))  # Levi-Civita symbol
     outer = np.zeros((3, 3, PRODUCTS))  # w w^T
     for (x, y), column in _SQUARES.items():
         outer[x, y, column] = outer[y, x, column] = 1.0
@@ -184,16 +185,16 @@ WRENCH_TABLE = _wrench_table()
 ([Lee2019]_ eq. 3.2.4).
 
 Force ``m d + (alpha x + w x w x) h``, torque ``h x d + I alpha + w x I w``, for the acceleration ``d`` of the origin
-less gravity, the angular velocity ``w`` and acceleration ``alpha``; see :func:`wrench_products`. With the velocity in
-place of the acceleration and without ``w w^T``, its first six products give the momentum.
+less gravity, the angular velocity ``w`` and acceleration ``alpha``; see :func:`wrench_products`. With velocities in
+place of accelerations, the first six products give the momentum.
 """
 
 
 def wrench_products(acceleration: Array, angular_acceleration: Array, angular_velocity: Array) -> Array:
-    """Products ``(..., 12)`` of a body's motion; its wrench is linear in them.
+    """Products ``(..., 12)`` of a body's motion, in which the wrench on the body is linear.
 
-    They are acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``. Arguments are ``(..., 3)`` in
-    the body's frame; ``acceleration`` is the acceleration of its origin less gravity [m/s^2].
+    The products are acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``. Arguments are
+    ``(..., 3)`` in the body frame; ``acceleration`` is the acceleration of the frame's origin less gravity [m/s^2].
     """
     w = angular_velocity
     products = np.empty((*w.shape[:-1], PRODUCTS))

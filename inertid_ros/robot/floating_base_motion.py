@@ -1,8 +1,8 @@
 """Motion of a floating base when joints and reaction wheels move, and torques of the joints ([Naveen2019]_ sec. 6.4).
 
 All quantities are in the base frame, about its origin; momentum is ``M(q) twist + h(q, v)``. Joints and wheels follow a
-given motion, without external wrenches. Base parameters determine the motion of the base and the torques: all parameter
-vectors with the same base parameters give the same prediction.
+given motion, without external wrenches. All parameter vectors with the same base parameters give the same motion of the
+base and the same torques.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .rotors import MountedWheels
 
 
 class BaseMotion:
-    """Motion of the base of one robot, from momentum alone.
+    """Motion of a robot's base, computed from momentum alone.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class BaseMotion:
         self._wheels = wheels or MountedWheels()
 
     def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
-        """Inertia ``(N, 6, 6)`` with the joints held, and momentum ``(N, 6)`` [N s, N m s] while the base stands still.
+        """Inertia ``(N, 6, 6)`` with locked joints, and momentum ``(N, 6)`` [N s, N m s] for zero twist of the base.
 
         Arguments are positions and velocities of the joints ``(N, n)``, and speeds of the wheels ``(N, w)`` [rad/s].
         """
         placements, _, velocity = self._kinematics.motion(q, v)
-        # A body with placement P has the pseudo-inertia P J P^T; dP/dt J P^T integrates its velocities and points.
+        # Placement P turns pseudo-inertia J into P J P^T; dP/dt J P^T integrates velocity times position over the mass.
         placed = placements @ self._pseudo_inertias
         rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
         whole = _summed(placed, placements)
@@ -79,7 +79,7 @@ class FloatingPrediction:
     """Motion of the base and torques of the joints along ``N`` samples.
 
     Twist and acceleration ``(N, 6)`` are in the frame of the base, linear then angular; the acceleration is the
-    derivative of the twist. With gravity the robot falls freely. Torque ``(N, n)`` [N m or N] is without drives.
+    derivative of the twist. Under gravity the robot falls freely. Torque ``(N, n)`` [N m or N] excludes the drives.
     """
 
     twist: Array
@@ -88,9 +88,9 @@ class FloatingPrediction:
 
 
 def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
-    """Motion of the base and torques of the joints if robot and wheels together have no momentum.
+    """Motion of the base and torques of the joints, for zero total momentum of robot and wheels.
 
-    ``q, v, a`` ``(N, n + w)`` hold the joints, then the wheels.
+    ``q, v, a (N, n + w)`` hold the joints, then the wheels.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
@@ -108,9 +108,9 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
 
 def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
-    """``(N, 6 + n)`` generalized force that changes the momentum of the wheels."""
+    """Generalized force ``(N, 6 + n)`` that changes the momentum of the wheels."""
     placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:])
-    velocity += v[:, None, :6]  # in a still frame that coincides with the base
+    velocity += v[:, None, :6]  # relative to the world, in a frame at rest that coincides with the base frame
     out = np.zeros((len(q), model.velocities))
     for index, body in enumerate(model.wheels.bodies):
         axis = placements[:, body, :3, :3] @ model.wheels.axes[index]

@@ -26,22 +26,22 @@ BATCH = 4096  # samples in one computation: arrays of a body fit the cache, and 
 
 
 def batches(count: int, size: int = BATCH) -> Iterator[slice]:
-    """Rows of ``count`` samples, batch after batch."""
+    """Slices of ``count`` samples, batch after batch."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 @dataclass(frozen=True)
 class TreeJoint:
-    """One joint and the body behind it; the frame of the body is its joint frame, turned until z is the axis.
+    """One joint and the body behind it; the body frame is the joint frame, rotated so that z is the joint axis.
 
     Attributes
     ----------
     parent : index of the parent body; -1 at the root.
-    prismatic : whether the joint slides along z; otherwise it turns about z.
-    ancestors : indices of the velocities that move the body, from root to body: six of a free base, one per joint.
-    rotation : (3, 3), this frame in the joint frame.
-    placement_rotation, placement_translation : (3, 3), (3,), this frame at zero position in the frame of the parent.
-    free : whether this is a free base instead of a joint; only the first body can be free.
+    prismatic : whether the joint slides along z; if not, it turns about z.
+    ancestors : indices of the velocities that move the body, from root to body: six for a free base, one per joint.
+    rotation : (3, 3), body frame in the joint frame.
+    placement_rotation, placement_translation : (3, 3), (3,), body frame at zero position in the parent's body frame.
+    free : whether a free base takes the place of the joint; only for the first body.
     """
 
     parent: int
@@ -62,18 +62,18 @@ class TreeJoint:
 
     @cached_property
     def motion_transform(self) -> Array:
-        """``(6, 6)`` map of motions (linear, angular) from the parent to this frame at zero position."""
+        """``(6, 6)`` map of motions (linear, angular) from the parent's to this body frame, at zero position."""
         R, p = self.placement_rotation, self.placement_translation
         return np.block([[R.T, -R.T @ skew(p)], [np.zeros((3, 3)), R.T]])
 
     @cached_property
     def turned_parameters(self) -> Array:
-        """``(10, 10)`` map of body parameters from the joint frame to this frame."""
+        """``(10, 10)`` map of body parameters from the joint frame to the body frame."""
         return transform(np.eye(BODY_PARAMETERS), self.rotation.T, np.zeros(3)).T
 
     @cached_property
     def parent_parameters(self) -> Array:
-        """``(10, 10)`` map of body parameters from this frame at zero position to the frame of the parent."""
+        """``(10, 10)`` map of body parameters from the body frame at zero position to the parent's body frame."""
         return transform(np.eye(BODY_PARAMETERS), self.placement_rotation, self.placement_translation).T
 
 
@@ -96,7 +96,7 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
 
 
 def path(joints: Sequence[TreeJoint], body: int) -> list[int]:
-    """Bodies from the root to a body."""
+    """Indices of the bodies from the root to a body."""
     bodies: list[int] = []
     while body >= 0:
         bodies.append(body)
@@ -105,13 +105,13 @@ def path(joints: Sequence[TreeJoint], body: int) -> list[int]:
 
 
 def subtree(joints: Sequence[TreeJoint], bodies: Sequence[int]) -> tuple[TreeJoint, ...]:
-    """Tree of ascending bodies, closed under parents; ``ancestors`` remain velocities of the whole tree."""
+    """Tree of a subset of bodies, ascending and with all parents; ``ancestors`` stay indices in the whole tree."""
     index = {body: place for place, body in enumerate(bodies)}
     return tuple(replace(joints[body], parent=index.get(joints[body].parent, -1)) for body in bodies)
 
 
 def _frame_of(axis: Array) -> Array:
-    """Rotation whose third column is ``axis``; for x, y and z a signed permutation without rounding."""
+    """Rotation whose third column is ``axis``; exact (a signed permutation) if ``axis`` is x, y or z."""
     axis = np.where(np.abs(axis) < 1e-15, 0.0, axis)
     axis = axis / np.linalg.norm(axis)
     helper = np.eye(3)[np.argmin(np.abs(axis))]
@@ -151,7 +151,7 @@ class TreeState:
     Attributes
     ----------
     placements : (N, nb, 4, 4), placements of the bodies' joint frames.
-    screws : (N, nb, 6), screws of the joints before the bodies; zero for a free base.
+    screws : (N, nb, 6), screw of the joint before each body; zero for a free base.
     velocity : (N, nb, 6), spatial velocity of the bodies.
     acceleration : (N, nb, 6), spatial acceleration of the bodies, gravity subtracted.
     """
@@ -163,18 +163,18 @@ class TreeState:
 
 
 class TreeKinematics:
-    """Forward kinematics of a tree with a root at rest, for samples of its ``n`` joints.
+    """Forward kinematics of a tree whose root is at rest, for samples of its ``n`` joints.
 
     Parameters
     ----------
-    joints : joints of the tree; a free base as the first body rests too.
+    joints : joints of the tree; a free base, as the first body, is also at rest.
     gravity : (3,), m/s^2 in the root frame.
 
     Attributes
     ----------
     parents : index of the parent body of each body, -1 for the root.
     axes : (nb, 6), joint screws in the joint frames.
-    ancestry : bool (nb, nb), whether joint r moves body b.
+    ancestry : bool (nb, nb), element ``(r, b)``: whether the joint of body ``r`` moves body ``b``.
     """
 
     def __init__(self, joints: Sequence[TreeJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
@@ -239,26 +239,26 @@ class TreeKinematics:
         return TreeState(placements, screws, velocity, -self.gravity + self._moves.T @ changes)
 
     def _per_body(self, rates: Array) -> Array:
-        """``(N, nb)`` from ``(N, n)``; a free base has no joint."""
+        """Rates of the joint before each body ``(N, nb)`` from rates of joints ``(N, n)``; zero for a free base."""
         return np.hstack([np.zeros((len(rates), 1)), rates]) if self._free else rates
 
     def parent_motion(self, state: TreeState) -> tuple[Array, Array]:
-        """``(N, nb, 6)`` velocity and acceleration of the parent body, or root, of each joint."""
+        """``(N, nb, 6)`` velocity and acceleration of the body (or root) that carries each joint."""
         return self._of_parents(state.velocity, 0.0), self._of_parents(state.acceleration, -self.gravity)
 
     def _of_parents(self, bodies: Array, root: Array | float) -> Array:
         return np.where(self._root[:, None], root, bodies[:, list(self.parents)])
 
     def subtree_sums(self, bodies: Array) -> Array:
-        """Sums ``(..., nb, k)`` of body quantities over all bodies that each joint moves."""
+        """Sums ``(..., nb, k)`` of body quantities: for each joint, over all bodies that the joint moves."""
         return self._moves @ bodies
 
 
 def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
-    """``(3, k)`` translation to the joint frame, its rotation at zero position, and changes of both by the position.
+    """``(3, k)``: translation to the joint frame, rotation at zero position, and their changes by the joint position.
 
-    A prismatic joint adds a multiple of the axis to the translation; a revolute joint adds ``sin q`` and ``1 - cos q``
-    times two matrices to the rotation (Rodrigues).
+    A prismatic joint adds ``q`` times the axis to the translation; a revolute joint adds ``sin q`` and ``1 - cos q``
+    times a matrix each to the rotation (Rodrigues).
     """
     if joint.free:
         return np.zeros((3, 0))
@@ -272,14 +272,14 @@ def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
 
 
 def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
-    """``(n,)`` bound on the motion of a point per radian (metre) of each joint [m], for any pose within the limits.
+    """``(n,)`` bound on the motion of a point per radian or metre of each joint [m], for any pose within the limits.
 
-    A prismatic joint moves all points by one metre per metre; its stroke lengthens the arms of the joints before it.
+    A prismatic joint moves all points by one metre per metre; its stroke lengthens the lever arms of earlier joints.
 
     Parameters
     ----------
-    body : moving body of the point; -1 for the root, which does not move.
-    distance : distance of the point from the joint of this body [m].
+    body : moving body that carries the point; -1 for the root, which does not move.
+    distance : distance of the point from the joint of ``body`` [m].
     """
     out, arm, limits = np.zeros(model.joints), distance, model.limits
     while body >= 0:

@@ -16,21 +16,21 @@ from .rotors import Rotor
 
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
-MAX_FORMULAS = 200  # of all user terms of a robot: controllers compute them in each step; cost of fits is quadratic
+MAX_FORMULAS = 200  # of all user terms; controllers compute them in each step, and fits cost the square of their number
 STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order
 
 
 @dataclass(frozen=True)
 class UserTerm:
-    """Torque that a configuration adds to a joint: ``sum_i x_i f_i(q, v, a)`` with unknown ``x`` and known ``f``.
+    """Torque term of a joint from the configuration: ``sum_i x_i f_i(q, v, a)`` with unknown ``x`` and known ``f``.
 
     Attributes
     ----------
-    name : prefix of its parameters, such as ``counterbalance.sin(q)``.
+    name : prefix of parameter names, as in ``counterbalance.sin(q)``.
     expressions : ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
-    non_negative : whether its parameters cannot be negative, as for friction.
-    values : ``k`` known values; empty: they are identified.
-    always : whether the term is kept even without benefit on held-out data.
+    non_negative : whether the parameters cannot be negative, as for friction.
+    values : ``k`` known parameters; empty if the parameters are identified.
+    always : whether the term is kept even if it does not improve the prediction of held-out data.
     """
 
     name: str
@@ -61,7 +61,7 @@ class UserTerm:
 
 
 def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
-    """Problem clause: too many formulas, or the first term with an unknown joint; empty without a problem."""
+    """Problem of user terms: too many formulas, or the first term with an unknown joint; empty if all are valid."""
     if (count := sum(len(term.expressions) for term in terms)) > MAX_FORMULAS:
         return f"terms have {count} formulas; give at most {MAX_FORMULAS}"
     for term in terms:
@@ -74,13 +74,13 @@ def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Coupling:
-    """Drive that turns with several joints at once, such as the last motor of a wrist that turns with ``q5 + q6``.
+    """Drive that turns with several joints at once, such as a wrist motor that turns with ``q5 + q6``.
 
-    It has a rotor inertia and friction on the speed ``sum ratio_j v_j``, and acts on each joint with its ratio.
+    Its rotor inertia and friction act at the speed ``sum ratio_j v_j``; joint ``j`` gets ``ratio_j`` times its torque.
 
     Attributes
     ----------
-    name : prefix of its parameters, such as ``wrist.viscous``.
+    name : prefix of parameter names, as in ``wrist.viscous``.
     joints : ``k`` joints.
     ratios : ``k`` factors of their positions.
     """
@@ -92,7 +92,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Order of the parameter vector: ten of every link and rotor, drive terms of joints, couplings, user terms.
+    """Order of the parameter vector: ten per link and per rotor, drive terms of joints, couplings, user terms.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) s + offset + stiffness q``
     with the direction ``s = tanh(v / v_t)``, or ``sign(v)`` for ``v_t = 0`` ([Lee2019]_ eq. 3.2.13;
@@ -106,8 +106,8 @@ class ParameterLayout:
     couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
     without_stribeck : joints without Stribeck friction in their equations.
-    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. The last two attributes follow from
-        recordings and are not compared.
+    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. Comparison ignores
+        ``without_stribeck`` and ``transition_speeds``, which follow from recordings.
     """
 
     links: tuple[str, ...]
@@ -181,7 +181,7 @@ class ParameterLayout:
 
     @property
     def positive_of_bodies(self) -> NDArray[np.int_]:
-        """Columns of mass and diagonal of the inertia, which are positive for every body that has an extent."""
+        """Columns of mass and of the diagonal of the inertia, which are positive for every body with an extent."""
         return np.add.outer(np.arange(0, self.inertial_size, BODY_PARAMETERS), POSITIVE).ravel()
 
     @cached_property
@@ -205,7 +205,7 @@ class ParameterLayout:
         return np.concatenate([np.arange(self.size)[self.drive("offset")], self._term_columns(False)])
 
     def _term_columns(self, non_negative: bool) -> np.ndarray:
-        """Columns of identified user terms that can (False) or cannot (True) be negative."""
+        """Columns of identified user terms whose parameters cannot (True) or can (False) be negative."""
         wanted = [k for k, term in enumerate(self.terms) if term.non_negative == non_negative and not term.values]
         return np.concatenate([np.zeros(0, dtype=int), *(np.arange(self.size)[self.term(k)] for k in wanted)])
 
@@ -228,13 +228,13 @@ class ParameterLayout:
 
     @cached_property
     def transition_speed(self) -> Array:
-        """``(n + couplings,)`` speeds ``v_t``; speeds of couplings follow from their joints."""
+        """``(n + couplings,)`` speeds ``v_t``; the speeds of couplings follow from the speeds of their joints."""
         speeds = np.array(self.transition_speeds or [0.0] * len(self.joints))
         return np.sqrt(self.drive_ratios**2 @ speeds**2)
 
     @cached_property
     def drive_ratios(self) -> Array:
-        """``(n + couplings, n)`` ratio of every joint in every drive: drives of single joints, then couplings."""
+        """``(n + couplings, n)`` ratio of every joint (column) in every drive (row): single joints, then couplings."""
         return np.vstack([np.eye(len(self.joints)), self.coupling_ratios])
 
     @cached_property

@@ -22,7 +22,7 @@ _MIN_HALF_WIDTH_SHARE = 0.05  # of the longest chain of joints
 def collision_shapes(
     model: RobotModel, packages: Sequence[str] = ()
 ) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
-    """Usable shapes of all links, and the reasons why other shapes are not usable, by link.
+    """Usable collision shapes of all links, and by link the reason why a shape is not usable.
 
     The folders ``packages`` are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """
@@ -33,13 +33,13 @@ def collision_shapes(
 
 
 def _frames(model: RobotModel) -> dict[str, tuple[int, pin.SE3]]:
-    """Link to the body that it moves with, -1 for the fixed root, and its placement in that body."""
+    """Link to the index of its moving body (-1: fixed root) and the placement of the link in this body."""
     frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
     return {str(frame.name): (int(frame.parentJoint) - 1, frame.placement) for frame in frames}
 
 
 def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[str, str]) -> bool:
-    """Whether a mesh of a moving link is far larger than the whole robot; if so, add a problem of the link."""
+    """Whether a mesh of a moving link is far larger than the whole robot; if so, add a message to ``problems``."""
     length = longest_chain(model.pinocchio)
     if shape.surface is None or shape.body < 0 or not length:
         return False
@@ -58,8 +58,8 @@ def collision_ellipsoids(
 ) -> dict[str, tuple[Ellipsoid, ...]]:
     """Ellipsoids of every moving link: one around each of its collision shapes, lumped links included.
 
-    Boxes, cylinders and spheres are enclosed tightly; a mesh by the ellipsoid around its bounding box. Links without
-    collision geometry are left out; links with an unreadable mesh are left out with a warning.
+    Boxes, cylinders and spheres are enclosed tightly; a mesh is enclosed by the ellipsoid around its bounding box.
+    Links without collision geometry are left out; links with an unusable shape are left out with a warning.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def collision_ellipsoids(
 def surrounding_ellipsoids(model: RobotModel, shapes: bool = False) -> tuple[Ellipsoid | None, ...]:
     """Ellipsoid of every moving body around the frames of its links and joints, and around its mass in the URDF.
 
-    It is at least a tenth of the robot wide, because links have width around their frames.
+    The ellipsoid encloses a box at least a tenth of the robot wide, because links have width around their frames.
 
     Parameters
     ----------
-    shapes : whether to include the collision shapes; then None for bodies with an unreadable mesh.
+    shapes : whether to include the collision shapes; if so, bodies with an unusable shape have None.
     """
     robot = model.pinocchio
     placed, problems = collision_shapes(model) if shapes else ((), {})

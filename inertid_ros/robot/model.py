@@ -44,14 +44,14 @@ class RobotModel:
 
     Attributes
     ----------
-    urdf : text as given; links without inertia get the inertia of their shapes.
+    urdf : text as given, except that links without inertia get the inertia of their shapes.
     pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
-    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. These links keep their inertia in
-        the written URDF, so that a consistent estimate is at least this part.
+    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. The written URDF keeps the inertia
+        of these links, so that an estimate minus ``body_locked`` must be consistent.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
-    fitted_bodies : (nb, 10), bodies that the load of user terms is computed from, instead of the prior.
-    options : options as given, plus locked leaders of mimic joints; values from recordings are in ``layout``.
+    fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
+    options : options as given, plus locked leaders of mimic joints; values estimated from recordings are in ``layout``.
     folder : folder of the URDF, for its meshes; None if the URDF was given as text.
     """
 
@@ -84,7 +84,7 @@ class RobotModel:
 
     @cached_property
     def consistent_prior(self) -> Array:
-        """``(nb + r, 10)`` prior of identification of links and rotors."""
+        """``(nb + r, 10)`` prior of identification for links and rotors, physically consistent."""
         return np.vstack([self.consistent_body_prior, nearest_consistent(self.rotor_prior)])
 
     @cached_property
@@ -98,7 +98,7 @@ class RobotModel:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Movable joints in the order of q, v, a and tau everywhere."""
+        """Movable joints, in the order of q, v, a and tau."""
         return self.layout.joints
 
     @property
@@ -108,7 +108,7 @@ class RobotModel:
 
     @property
     def recorded_joints(self) -> RecordedJoints:
-        """Movable joints, then wheels, and their names in recordings."""
+        """Movable joints, then wheels, with their names in recordings."""
         return RecordedJoints(self.joint_names + self.wheels.names, self.options.joint_names)
 
     @property
@@ -136,12 +136,12 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """Plate whose frame expresses the six rows of a free base; None: the frame of the base itself."""
+        """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base."""
         return ground_of(self.contacts) if self.free else None
 
     @cached_property
     def prior(self) -> Array:
-        """Parameter vector ``(p,)`` of the URDF as given."""
+        """Parameter vector ``(p,)`` of URDF and options as given, not made consistent."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
         couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
@@ -149,12 +149,12 @@ class RobotModel:
 
     @property
     def load_bodies(self) -> Array:
-        """``(nb, 10)`` bodies that the load of user terms is computed from."""
+        """``(nb, 10)`` bodies for the signal ``load`` of user terms."""
         return self.body_prior if self.fitted_bodies is None else self.fitted_bodies
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the kinematics: joint names, types, axes, placements; not of inertia, meshes and limits."""
+        """SHA-256 of the kinematics (joint names, types, axes, placements), without inertia, meshes and limits."""
         model, digest = self.pinocchio, hashlib.sha256()
         for index in range(1, model.njoints):
             placement = model.jointPlacements[index]
@@ -176,10 +176,10 @@ class RobotModel:
 
     @cached_property
     def axes(self) -> Array:
-        """``(nb, 6)`` motion subspace (linear, angular) of each body's joint, in its frame; zero for a free base."""
+        """``(nb, 6)`` motion subspace (linear, angular) of each joint, in the joint frame; zero for a free base."""
         data, base = self.pinocchio.createData(), len(self.link_names) - self.joints
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
-        jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # a single column comes as a vector
+        jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # Pinocchio returns a single column as a vector
         columns = [data.oMi[i + 1 + base].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
         return np.vstack([np.zeros((base, 6)), *columns])
 
@@ -204,7 +204,7 @@ class RobotModel:
         return tuple(body for body in range(len(self.tree)) if body not in parents)
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
-        """Copy with other parameters of its links ``(nb, 10)`` as the prior and the same URDF."""
+        """Copy with other prior parameters ``(nb, 10)`` of the links; the URDF text stays the same."""
         return replace(self, body_prior=bodies)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
@@ -220,8 +220,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. Otherwise
-        these links are bars in the model, but not in its ``urdf``, which is enough to monitor a robot.
+    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. If not, the
+        model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
     """Options with the leaders of mimic joints added to the locked joints."""
     if not (held := urdf_joints.held_leaders(root, locked)):
         return options
-    # With a point, because ROS does not take an integer for a double.
+    # Write a decimal point, because ROS does not accept an integer for a parameter of type double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
     mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
     remedy = f"for another pose, set robot.locked_joints: {{{at}}}"

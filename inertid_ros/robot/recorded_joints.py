@@ -1,4 +1,4 @@
-"""Translation of joint names in recordings and controllers that differ from the URDF."""
+"""Translation between the joint names of the URDF and other names in recordings and controllers."""
 
 import os
 import re
@@ -24,15 +24,16 @@ class RecordedJoints:
     Attributes
     ----------
     joints : names in the URDF; empty if the robot is unknown.
-    names : name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both.
-        Names without ``*`` take precedence over patterns, which are tried in their order; other names stay.
+    names : name in recordings to name in the URDF. A pair may be a pattern with one ``*`` in each name, which stands
+        for any text that the two names share. Names without ``*`` precede patterns; the first pattern that matches
+        applies; names without a match stay unchanged.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
-        """Translate recorded names to URDF names; RecordingError, beginning with ``where``, if two names become one."""
+        """Translate recorded names to URDF names; RecordingError that starts with ``where`` if two names map to one."""
         names = tuple(_translated(name, self.names) for name in recorded)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
@@ -61,9 +62,9 @@ class RecordedJoints:
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
     """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; may be empty.
 
-    A pattern if one pattern gives all joints; single names if their number is equal and the numbers in them have the
-    same order. ``recorded`` are names that the robot does not have, ``joints`` are joints that the recording lacks, in
-    the order of the URDF.
+    The proposal is one pattern if a pattern gives all joints. Otherwise it pairs single names, if both lists are
+    equally long and the numbers in their names ascend. ``recorded`` are names that the robot does not have, ``joints``
+    are joints that the recording lacks, in the order of the URDF.
     """
     if not joints or len(recorded) < len(joints):
         return {}
@@ -77,7 +78,7 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
 
 
 def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
-    """Patterns that replace the different beginning, or the different end, of two names."""
+    """Two patterns: one replaces the beginning in which two names differ, the other the end."""
     same = len(os.path.commonprefix([recorded[::-1], own[::-1]]))
     begins = [name[: len(name) - same] for name in (recorded, own)]
     if same and recorded[-same] in _SEPARATORS:
@@ -90,7 +91,7 @@ def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
 
 
 def _translated(name: str, names: Mapping[str, str]) -> str:
-    """Name of the first match, names without ``*`` first; the name itself without a match."""
+    """Name from the first match, names without ``*`` first; the name itself if there is no match."""
     if name in names and _ANY not in name:
         return names[name]
     for pattern, new in names.items():

@@ -1,7 +1,7 @@
 """Rotors of motors as separate bodies, and reaction wheels.
 
-Rotors are motors whose mass and spin the reflected inertia of a joint cannot describe. Reaction wheels are momentum
-actuators of known inertia that move a floating robot without external wrenches.
+A motor is modelled as a rotor if the reflected inertia of a joint cannot describe its mass and spin. Reaction wheels
+are momentum actuators of known inertia that move a floating robot without external wrenches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,24 +18,24 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import URDF_INERTIA, from_mass_com_inertia, symmetric
 from inertid_ros.robot.urdf import parsing
 
-_MAX_IMBALANCE = 1e-3  # of a wheel's inertia; allowed difference from a balanced body of revolution
+_MAX_IMBALANCE = 1e-3  # of a wheel's inertia; largest deviation from a balanced body of revolution
 
 
 @dataclass(frozen=True)
 class Rotor:
-    """Body that turns with a joint by a gear ratio, in bearings on some link ([Wensing2018]_ sec. VI).
+    """Body that turns with a joint at a gear ratio, in bearings on a link ([Wensing2018]_ sec. VI).
 
-    Its parameters are about the origin of its own frame, which turns with it. At joint position zero, ``xyz`` and
-    ``rpy`` place this frame on the link. The URDF's inertia of the link must not include the rotor.
+    Its parameters are in the rotor frame, which turns with the rotor. ``xyz`` and ``rpy`` are the pose of this frame on
+    the link at joint position zero. The inertia of the link in the URDF must not include the rotor.
 
     Attributes
     ----------
-    name : different from all links.
+    name : different from the names of links, joints and other rotors.
     link : link of the URDF that carries the rotor; it may be fixed.
     ratio : turns of the rotor per turn of the joint (per metre of a prismatic joint), with sign [1 or rad/m].
-    xyz, rpy : pose of its frame in the frame of the link [m], [rad].
-    axis : axis of its bearings, in its frame.
-    com : prior of the centre of mass in its frame [m].
+    xyz, rpy : pose of the rotor frame in the frame of the link [m], [rad].
+    axis : axis of the bearings, in the rotor frame.
+    com : prior of the centre of mass, in the rotor frame [m].
     inertia : prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
     """
 
@@ -52,7 +52,7 @@ class Rotor:
 
     @classmethod
     def from_options(cls, name: str, rotor: RotorOptions) -> "Rotor":
-        """Rotor of a configuration; without an inertia it is a homogeneous cylinder along its axis."""
+        """Rotor from a configuration; without an inertia, a homogeneous cylinder along its axis."""
         inertia = rotor.inertia
         if not inertia:
             axis = np.array(rotor.axis)
@@ -65,7 +65,7 @@ class Rotor:
 
     @property
     def parameters(self) -> Array:
-        """``(10,)`` prior about the origin of its frame."""
+        """``(10,)`` prior about the origin of the rotor frame."""
         return from_mass_com_inertia(self.mass, self.com, symmetric(self.inertia))
 
     @property
@@ -74,7 +74,7 @@ class Rotor:
 
 
 def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
-    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints."""
+    """Copy of a model with every rotor as a body behind an additional revolute joint, after the other joints."""
     extended = pin.Model(kinematics)
     for rotor in rotors:
         if not kinematics.existJointName(rotor.joint):
@@ -101,8 +101,8 @@ class MountedWheels:
 
     Attributes
     ----------
-    bodies : moving body that carries each wheel.
-    axes : (w, 3), inertia times unit axis in the frame of that body [kg m^2].
+    bodies : index of the moving body that carries each wheel.
+    axes : (w, 3), inertia times unit axis, in the frame of the carrying body [kg m^2].
     """
 
     names: tuple[str, ...] = ()
@@ -111,18 +111,19 @@ class MountedWheels:
 
 
 def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[str, WheelOptions]:
-    """Wheels by name, completed from the joints of their names in the URDF.
+    """Wheels by name; missing values come from the joint of the same name in the URDF.
 
-    A wheel is balanced, and its mass and inertia at rest belong to the link that carries it. In recordings the velocity
-    of the joint of its name is its speed relative to this link [rad/s]. ModelError for values that are missing in
-    options and URDF, and for a wheel that is out of balance in the URDF.
+    A wheel must be balanced; its mass, and its inertia while it does not turn, belong to the link that carries the
+    wheel. In recordings, the velocity of the joint with the wheel's name is the speed of the wheel relative to this
+    link [rad/s]. ModelError for values that are missing in options and URDF, and for a wheel that is out of balance in
+    the URDF.
     """
     joints, links = parsing.by_name(root, "joint"), parsing.by_name(root, "link")
     return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}
 
 
 def mount(kinematics: pin.Model, wheels: Mapping[str, WheelOptions]) -> MountedWheels:
-    """Wheels, as completed, on the bodies of a robot with a free base; ModelError if a link does not exist."""
+    """Mount wheels from :func:`completed` on a robot with a free base; ModelError if a link does not exist."""
     bodies, axes = [], np.zeros((len(wheels), 3))
     for index, (name, wheel) in enumerate(wheels.items()):
         if not kinematics.existFrame(wheel.link, pin.FrameType.BODY):
@@ -163,7 +164,7 @@ def _completed(
 
 
 def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
-    """Moment of inertia [kg m^2] of a balanced wheel about its axis through the joint."""
+    """Moment of inertia [kg m^2] of a balanced wheel about the axis of its joint."""
     where = f"URDF wheel '{name}'"
     mass = parsing.number(inertial, "mass", "value")
     elements = [parsing.number(inertial, "inertia", key) for key in URDF_INERTIA]

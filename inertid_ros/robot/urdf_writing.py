@@ -16,23 +16,23 @@ from .model import RobotModel
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
-    """Return the URDF with other inertial parameters; all other bytes stay.
+    """Return the URDF with other inertial parameters; all other bytes stay the same.
 
-    A moving link gets the inertia of its whole body, and links fixed to it get zero inertia: without an ``<inertial>``,
-    MuJoCo would compute inertia from their collision shapes. Links behind locked joints keep their inertia
-    (:attr:`RobotModel.body_locked`), which is subtracted from the body. The base does not change. Inertial origins have
-    ``rpy="0 0 0"``, and numbers read back exactly.
+    A moving link gets the inertia of its whole body. Links fixed to a moving link get zero inertia: without an
+    ``<inertial>``, MuJoCo would compute inertia from their collision shapes. Links behind locked joints keep their
+    inertia (:attr:`RobotModel.body_locked`), which is subtracted from the body. A fixed base does not change. Inertial
+    origins have ``rpy="0 0 0"``, and numbers read back exactly.
 
     Parameters
     ----------
     bodies : (nb, 10), parameters of the moving bodies about their joint frames.
-    friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for damping and friction of
-        ``<dynamics>``; joints with NaN do not change.
+    friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, written as damping and friction
+        of ``<dynamics>``; joints with NaN keep their values.
 
     Raises
     ------
     ModelError
-        A body is not physically consistent, or is less than its links behind locked joints.
+        A body is not physically consistent, or has less inertia than its links behind locked joints.
     """
     unlocked = np.asarray(bodies, dtype=float) - model.body_locked
     _check(model, bodies, unlocked)
@@ -50,7 +50,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
-    """Links fixed to a moving link, with an inertia, or with a collision shape from which MuJoCo computes one."""
+    """Links fixed to a moving link that have inertia, or a collision shape from which MuJoCo would compute inertia."""
     root = parsing.parse_description(model.urdf)
     massive = {name for name, link in parsing.by_name(root, "link").items() if _has_inertia(link)}
     return [name for link in model.link_names for name in rigidly_joined(root, link)[1:] if name in massive]

@@ -1,4 +1,4 @@
-"""The boundary to ROS 2: messages, topics, parameters and diagnostics. It does not import ``nodes`` or ``cli``."""
+"""The boundary to ROS 2: messages, topics, parameters, diagnostics. Modules here do not import ``nodes`` or ``cli``."""
 
 from .subscriber import ParameterSubscriber
 

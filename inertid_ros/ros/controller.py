@@ -37,11 +37,11 @@ class CommandTopic:
         """Do nothing: a topic keeps no problems of the last motion."""
 
     def halt(self) -> str:
-        """Return an empty text: a topic does not report goals that the controller gave up."""
+        """Return an empty text: a topic does not report motions that the controller aborted."""
         return ""
 
     def problem(self) -> str:
-        """Return why commands do not arrive, or the other node that commands the robot, in one line; else empty."""
+        """Return why commands do not arrive, or which other node commands the robot, in one line; else empty."""
         if not self.has_controller:
             return (
                 f"{self.name} has no subscriber; start and activate the robot's controller, or set the parameter"
@@ -55,14 +55,15 @@ class CommandTopic:
 
 
 def of_controller(controller: str, name: str) -> str:
-    """Return the name of a topic or action of a controller; the bare name if the controller has no name."""
+    """Return the name of a topic or action of a controller; only ``name`` if ``controller`` is empty."""
     return f"{controller}/{name}" if controller else name
 
 
 class ControllerManager:
-    """Query the controller manager in the node's namespace without waiting, if its messages are installed.
+    """Query the controller manager in the node's namespace without blocking.
 
-    ``joints`` are the joints to be moved, by the controllers' names. Without a controller's name, no request is sent.
+    No request is sent if ``controller`` is empty or controller_manager_msgs is not installed. ``joints`` are the joints
+    to be moved, by their names in controllers.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
@@ -78,7 +79,7 @@ class ControllerManager:
                 _Question(node, GetParameters, f"{controller}/get_parameters"))
 
     def poll(self, now: float) -> None:
-        """Take answers and repeat requests when they are due; call it at every tick with the steady clock [s]."""
+        """Process answers, and send requests that are due; to be called at every tick with the steady clock [s]."""
         if self._questions is None:
             return
         controllers, parameters = self._questions
@@ -92,17 +93,17 @@ class ControllerManager:
             self._tolerances = [value for value in values if isinstance(value, float) and value > 0]
 
     def problem(self) -> str:
-        """Return why the controller cannot move the joints, in one line; empty if it can, or if this is unknown."""
+        """Return why the controller cannot move the joints, in one line; empty if it can, or before an answer."""
         return "" if self._controllers is None else controller_problem(self._controllers, self._name, self.joints)
 
     def inactivity(self) -> str:
-        """Return a message if the controller is not active; empty if it is active, or if its state is unknown."""
+        """Return a message if the controller is known not to be active; else empty."""
         named = [controller for controller in self._controllers or () if controller.name == self._name]
         return _inactivity(named[0]) if named else ""
 
     @property
     def tolerance(self) -> float | None:
-        """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
+        """Smallest distance from a trajectory at which the controller aborts [rad or m]; None if unknown."""
         return min(self._tolerances or (), default=None)
 
 
@@ -134,7 +135,7 @@ def _inactivity(controller: Any) -> str:
 
 
 class _Question:
-    """Client that calls a service periodically, without waiting."""
+    """Client that calls a service periodically, without blocking."""
 
     def __init__(self, node: Node, service: Any, name: str) -> None:
         self._service, self._client = service, node.create_client(service, name)
@@ -142,7 +143,7 @@ class _Question:
         self._asked = -float("inf")
 
     def poll(self, now: float, **request: Any) -> Any:
-        """Return a new answer once, else None; send the next request, with these fields, when it is due."""
+        """Return each answer once, else None; if the next request is due, send it with the fields ``request``."""
         if self._answer is not None and self._answer.done():
             answer, self._answer = self._answer.result(), None
             return answer

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 try:
     import tf_transformations
-except ImportError:  # transforms3d, which this package wraps with ROS conventions, is not installed
+except ImportError:  # then transforms3d, which tf_transformations wraps with ROS conventions, is used directly
     tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
@@ -44,7 +44,7 @@ def to_nanoseconds(stamp: Time | Duration) -> int:
 
 
 def stamp_of_serialized(data: bytes) -> int:
-    """Return the header stamp of a serialised message (CDR) that begins with its header [ns]; 0 if it is cut off."""
+    """Return the header stamp [ns] of a serialised message (CDR) that begins with a header; 0 if data is cut off."""
     if len(data) < _CDR_ENCAPSULATION_BYTES + 8:
         return 0
     seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_ENCAPSULATION_BYTES)
@@ -139,9 +139,10 @@ def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | Non
 
 
 def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> PiecewiseQuintic:
-    """Return a JointTrajectory in the order of the joint names; missing velocities and accelerations become zero.
+    """Return a JointTrajectory in the order of ``joint_names``; missing velocities and accelerations become zero.
 
-    Raises InertidError for other joints, wrong lengths, values that are not finite, or time that does not increase.
+    Raises InertidError for other joints, no points, wrong lengths, values that are not finite, or time that does not
+    increase.
     """
     joints = tuple(joint_names)
     if sorted(message.joint_names) != sorted(joints):
@@ -205,10 +206,10 @@ def from_batch(message: SampleBatch) -> Block:
 
 
 class JointOrder:
-    """Select a fixed set of joints from JointState messages, in any order and among other joints.
+    """Select a fixed set of joints from JointState messages, which may list joints in any order and other joints, too.
 
-    ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N, ``recorded`` the names of these joints in
-    messages. ``held_joints``, such as gripper joints, may have their own messages.
+    ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N; ``recorded`` translates names in messages
+    to names in the URDF. ``held_joints``, such as gripper joints, may have their own messages.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class JointOrder:
         self._held_columns: dict[tuple[str, ...], dict[int, int]] = {}  # held joint to column
 
     def sample(self, message: JointState) -> JointSample | None:
-        """Return the sample of these joints, NaN for missing values; None if the message has none of the joints.
+        """Return the sample of the joints, NaN for missing values; None if the message has none of the joints.
 
         Raises RecordingError if some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """
@@ -244,7 +245,7 @@ class JointOrder:
 
     @property
     def others(self) -> str:
-        """Return a line on the last message without any of these joints; empty if there was no such message."""
+        """Line on the last message without any of the joints; empty if every message had at least one joint."""
         if not self._skipped:
             return ""
         names = proposed_names(self._skipped, self.joint_names)

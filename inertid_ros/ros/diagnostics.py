@@ -1,4 +1,4 @@
-"""Diagnostics of nodes, and their liveliness and discovery by other nodes."""
+"""Diagnostics of a node, and detection of the liveliness and discovery of other nodes."""
 
 import math
 import os
@@ -27,7 +27,7 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 _DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator counts a status as stale after five seconds
 _REQUEST_PERIOD_S = 1.0  # between two unanswered requests
-# Loss of a node: its middleware stops renewing the lease. Events that wait for this process are then handled first.
+# A node is lost if its middleware stops renewing the lease. Waiting events are handled before a loss is confirmed.
 _LIVELINESS_PERIOD_S, _LIVELINESS_LEASE_S, _LOSS_CONFIRMATION_S = 0.2, 0.5, 0.25
 _MAX_STARVATION_S = 5.0  # longest wait of a running process for a processor
 
@@ -36,24 +36,27 @@ _MAX_STARVATION_S = 5.0  # longest wait of a running process for a processor
 class Status:
     """State of one aspect of a node."""
 
-    aspect: str  # constant, as aggregators select statuses by it
+    aspect: str  # constant, as aggregators select statuses by aspect
     level: bytes
     message: str
     values: Mapping[str, object]  # always the same keys, with units; unknown values are None or NaN
 
 
 def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]:
-    """Return the first objection whose message is not empty, else OK with another message."""
+    """Return the first objection (level, message) with a message; if there is none, OK with ``otherwise``."""
     return next(((level, message) for level, message in objections if message), (OK, otherwise))
 
 
 def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, str], otherwise: str) -> Status:
-    """Return the status of an aspect by its gravest objection."""
+    """Return the status of an aspect from its first objection with a message; see :func:`gravest`."""
     return Status(aspect, *gravest(*objections, otherwise=otherwise), values)
 
 
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
-    """Return a message if a stream's stamps are of another clock, else empty; network delays are below a second."""
+    """Return a message if the delay of a stream shows that its stamps are of another clock, else empty.
+
+    The default limit assumes that a network delays messages by less than a second.
+    """
     if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
         return f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
     return ""
@@ -65,7 +68,7 @@ def gaps_between(messages: str, report: StreamReport) -> str:
 
 
 def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[str, object]:
-    """Return the values of a stream; saturated channels without a name are named by number."""
+    """Return the values of a stream; a saturated channel without a name is listed by its number."""
     names = [channels[index] if index < len(channels) else str(index) for index in report.saturated]
     return {
         "Messages": report.messages,
@@ -78,16 +81,16 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its PID on the latched ``~/alive``.
+    """Publish all statuses of a node on ``/diagnostics`` once a second, and its PID once on the latched ``~/alive``.
 
-    ``robot`` returns the name of the robot, which is the hardware; empty if unknown.
+    ``robot`` returns the name of the robot for ``hardware_id``; empty if unknown.
     """
 
     def __init__(
             self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: "") -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # The middleware renews the liveliness in its own thread, also while Python is busy.
+        # The middleware renews the liveliness in its own thread, even while Python is busy.
         alive = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
         alive.publish(String(data=f"{_system()} {os.getpid()}"))
         node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=STEADY)
@@ -112,11 +115,12 @@ def _text(value: object) -> str:
 
 
 class ClientDiscovery:
-    """Check that another node has discovered all endpoints that ``node`` had at creation of this object.
+    """Check that another node has discovered all endpoints that ``node`` had when this object was created.
 
-    A service is ready for its client before the server has discovered the client. The middleware drops an answer if it
-    does not discover the receiver within 100 ms. Endpoints are discovered in the order of their creation. Therefore the
-    answer to a harmless, repeatable request by this class proves that all earlier endpoints are discovered.
+    A client considers a service ready even before the server has discovered the client. The server's middleware drops
+    an answer if it does not discover the client within 100 ms. Endpoints are discovered in the order of their creation.
+    Therefore, the answer to a harmless, repeatable request by this class proves that all earlier endpoints are
+    discovered.
 
     ``node`` must be spun between calls of :meth:`done`; ``server`` is the other node's name, relative or absolute.
     """
@@ -128,7 +132,7 @@ class ClientDiscovery:
         self._next = 0.0
 
     def done(self) -> bool:
-        """Return True if an answer has come or the server lacks this service; repeat the request if it is late."""
+        """Return True once an answer has arrived, or if the server lacks the service; send a request each second."""
         if any(answer.done() for answer in self._answers):
             return True
         if not self._client.service_is_ready():
@@ -161,8 +165,8 @@ def _system() -> str:
 class Liveliness:
     """Detect the death of another node within a second.
 
-    On the same system, the end of a process is detected at once, and a process that waits for a processor does not
-    count as dead. On other systems, the liveliness of the topic ``alive`` decides.
+    If the other node runs on this system, the end of its process is detected at once, and a process that waits for a
+    processor counts as lost only after 5 s. On other systems, the liveliness of the topic ``alive`` decides.
 
     ``node`` watches and must be spun; ``name`` is the other node's name, relative to the namespace of ``node``.
     """
@@ -176,7 +180,7 @@ class Liveliness:
 
     @property
     def lost(self) -> str:
-        """Reason for the loss of the node; empty while it lives, and before its discovery."""
+        """Reason for the loss of the node; empty while the node lives, and before its discovery."""
         now, ended = time.monotonic(), self._process >= 0 and bool(select.select([self._process], [], [], 0.0)[0])
         if ended:
             self._lost_at = min(self._lost_at, now)

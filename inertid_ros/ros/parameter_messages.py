@@ -64,7 +64,7 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
 
 
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Make a message from parameters that were not estimated: bodies ``(nb, 10)`` and drive terms ``(n,)`` by name."""
+    """Make a message without standard deviations from bodies ``(nb, 10)`` and drive terms ``(n,)`` by name."""
     return InertialParameters(
         header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
         links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}))
@@ -83,7 +83,7 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
 
 def _joints(
         layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]) -> list[JointDynamics]:
-    """Return joints for drive terms ``(n,)`` and their known standard deviations."""
+    """Return messages of joints from drive terms ``(n,)`` by name; NaN for terms without a standard deviation."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
@@ -140,5 +140,5 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
 
 
 def _number(value: float | None) -> float:
-    """Return a number of ``report.json``; its None means a number that is not finite."""
+    """Return a number from ``report.json``; NaN for None, which stands for a number that is not finite."""
     return float("nan") if value is None else float(value)

@@ -34,9 +34,10 @@ _LARGEST_VALUES = {float: math.inf, int: 2**62}
 def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:
     """Declare every option of a tree as a parameter of ``node`` and return the tree with the given values.
 
-    ``read_only`` parameters are fixed while the node runs. Lists of names are always fixed, as the parameters of their
-    elements are declared here. Every key has the ``prefix``, with its dot. Raises ConfigurationError if a value has the
-    wrong type, lies outside its range or is not a valid choice, or if a named element is not in its list of names.
+    ``read_only`` parameters are fixed while the node runs. Lists of names are always fixed, because the parameters of
+    the named elements are declared only here. ``prefix``, including its dot, precedes every key. Raises
+    ConfigurationError if a value has the wrong type, lies outside its range or is not a valid choice, or if a named
+    element is not in its list of names.
     """
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
@@ -84,7 +85,7 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
 
 
 def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -> None:
-    """Refuse given parameters that the node would ignore; call it after all declarations.
+    """Refuse given parameters that the node would ignore; to be called after all declarations.
 
     A parameter for all nodes (``/**``) may belong to another node. A parameter below the node's name, or on the command
     line (``arguments``), must belong to this node. Raises ConfigurationError for an undeclared parameter, with a
@@ -105,7 +106,7 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
 
 
 def _kind(node: Node) -> str:
-    """Return a node's original name in this package, also if it is renamed; empty for a node of another package."""
+    """Return the original name of a node of this package, even if renamed; empty for a node of another package."""
     keys = set(node._parameters)
     return next((name for name in NODES if all(one.key in keys for one in declared(name) if not one.names)), "")
 
@@ -172,7 +173,7 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
 
 
 def _list_single_values(node: Node, tree: type, prefix: str) -> None:
-    """Fill empty lists of names with the names of the given single values."""
+    """Fill each empty list of names with the names for which single values are given."""
     overrides = node._parameter_overrides
     for entry in options(tree, prefix):
         start, _, field = entry.key.partition("<name>")
@@ -185,7 +186,7 @@ def _list_single_values(node: Node, tree: type, prefix: str) -> None:
 
 
 def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
-    """Yield all options of a tree; options of named elements once for every name that is already declared."""
+    """Yield all options of a tree; an option of named elements is yielded once per name in the declared list."""
     for entry in options(tree, prefix):
         if entry.names:
             yield from (entry.of(name) for name in _value(node, entry.names) or () if name)
@@ -203,8 +204,8 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     node.declare_parameter(entry.key, ros_type if typed else default, descriptor(entry, read_only and not empty))
     if not empty:
         return
-    # rclpy cannot infer the type of an empty list: it does not declare it, and ignores it in a file. Setting the
-    # parameter to an empty list works.
+    # rclpy cannot infer the type of an empty list: it does not accept one as default, and ignores one in a file.
+    # Setting a declared parameter to an empty list works.
     result = node.set_parameters([Parameter(entry.key, ros_type, [])])[0]
     if not result.successful:
         raise ConfigurationError(result.reason)

@@ -1,4 +1,4 @@
-"""Identified parameters that a controller receives."""
+"""Identified parameters that a controller receives: values, torque and checks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTer
 from inertid_ros.robot.model import RobotModel
 
 _CORNERS = 200  # positions at limits or half-way, speeds at limits or zero
-_MAX_EFFORT_RATIO, _MAX_TORQUE = 100.0, 1e6  # times the URDF's effort limit; N m or N if the URDF has no limit
+_MAX_EFFORT_RATIO, _MAX_TORQUE = 100.0, 1e6  # multiple of the URDF's effort limit; if there is none, N m or N
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ class ReceivedParameters:
     Attributes
     ----------
     bodies : (nb, 10), parameters of the links about the joint frame origins.
-    drives : drive term to its values ``(n,)``, one per joint, like ``stribeck_speed`` and ``transition_speed``.
-    couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
-    terms : torques that the configuration added, with the values of their parameters.
+    drives : map from drive term to its values ``(n,)``, one per joint.
+    stribeck_speed, transition_speed : ``(n,)``, one per joint.
+    couplings : for each coupled drive, the ratio of every joint ``(n,)``, and the drive's terms by name.
+    terms : torque terms that the user's configuration added, with their parameters.
     """
 
     message: InertialParameters
@@ -61,7 +62,7 @@ class ReceivedParameters:
         Parameters
         ----------
         motion : position, velocity and acceleration of the joints, ``(N, n)`` each.
-        load : torque ``(N, n)`` of the bodies; called if a term uses it.
+        load : returns the torque ``(N, n)`` of the bodies; called only if a term uses the load.
         """
         if not self.terms:
             return np.zeros_like(motion[0])
@@ -72,7 +73,7 @@ class ReceivedParameters:
         return term_torque(self.terms, values, self.joint_names, signals)
 
     def objection(self, robot: RobotModel) -> str:
-        """Return why a controller of this robot cannot use the values; empty if it can."""
+        """Return why a controller of ``robot`` cannot use the parameters; empty if the controller can."""
         links, joints = self.link_names, self.joint_names
         if (links, joints) != (robot.link_names, robot.joint_names):
             return "their links or joints differ from this robot's"
@@ -106,7 +107,7 @@ class ReceivedParameters:
             return f"a term {error}"
 
     def _at_corners(self, robot: RobotModel) -> str:
-        """Check the torque of drives and terms at rest and at random corners of the robot's range."""
+        """Return why the torque of drives and terms is impossible at rest or at random corners of the robot's range."""
         rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
         lower, upper, speed = limits.range_to_sample
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
@@ -115,7 +116,7 @@ class ReceivedParameters:
         v[0] = a[0] = 0.0
 
         def load() -> Array:
-            if robot.free:  # it depends on the motion of the base
+            if robot.free:  # the load depends on the motion of the base, which is unknown here
                 return np.zeros(shape)
             model = robot.with_bodies(self.bodies)
             data = model.createData()
@@ -132,7 +133,7 @@ class ReceivedParameters:
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
-    """Return the content of a message."""
+    """Return the content of a message as arrays."""
     inertia = np.zeros((len(message.links), 3, 3))
     for index, link in enumerate(message.links):
         xx, xy, xz, yy, yz, zz = link.inertia

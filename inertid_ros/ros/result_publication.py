@@ -40,7 +40,7 @@ class KeptResult:
 
 
 def kept_file(directory: str, node_name: str) -> Path:
-    """Return the file for a node, named after its full name, which differs between robots."""
+    """Return the file that keeps a node's result; the full name of the node, unique per robot, is the file name."""
     return Path(directory).expanduser().absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
 
 
@@ -122,7 +122,7 @@ class Publication:
         return float(self._node.get_clock().now().nanoseconds - stamp) / NANOSECONDS
 
     def describe(self, model: RobotModel) -> None:
-        """Publish the saved result of this robot with its old stamp, or else the markers of its given inertia."""
+        """Publish the saved result of ``model`` with its old stamp; if there is none, markers of the given inertia."""
         if self.accepted is not None:
             return
         if self._kept is None or self._kept.parameters.model_hash != model.hash:
@@ -164,9 +164,9 @@ class Publication:
         self._markers.publish(markers)
 
     def _inertia_markers(self, model: RobotModel, bodies: Array, namespace: str, color: ColorRGBA) -> MarkerArray:
-        """Return ellipsoids of uniform density with the bodies' ``(nb, 10)`` mass, centre of mass and second moments.
+        """Return uniform ellipsoids with the mass, centre of mass and second moments of the bodies ``(nb, 10)``.
 
-        Inconsistent bodies are left out.
+        Physically inconsistent bodies are left out.
         """
         markers, stamp = [], self._node.get_clock().now().to_msg()
         for index, (name, pi) in enumerate(zip(model.link_names, bodies, strict=True)):

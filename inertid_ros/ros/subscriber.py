@@ -19,15 +19,15 @@ _USABLE = (InertialParameters.NO_VERDICT, InertialParameters.USE, InertialParame
 
 
 class ParameterSubscriber:
-    """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
+    """Receive ``InertialParameters``, and apply them to a Pinocchio model when the controller calls :meth:`update`.
 
-    A message is refused, with one log line, if it belongs to another robot (model hash), or if its verdict is "do not
-    use" or, with ``only_use``, not "use". :meth:`.ReceivedParameters.objection` also refuses a body that is not
-    physically consistent, other links or joints, impossible drive parameters, and torque that is not finite. The
-    subscription is latched: parameters that were published before the controller started arrive, too.
+    A message is refused, with one log line, if it belongs to another robot (model hash), if its validation failed, or
+    if its verdict is "do not use" or, with ``only_use``, not "use". :meth:`.ReceivedParameters.objection` also refuses
+    bodies that are not physically consistent, other links or joints, impossible drive parameters, and torque that is
+    not finite. The subscription is latched: parameters that were published before the controller started arrive, too.
 
-    Only ``update()`` changes ``model``; call it between two control steps, from the control thread. Every other method
-    may be called from any thread.
+    Only :meth:`update` changes ``model``; call :meth:`update` between two control steps, from the control thread. Every
+    other method may be called from any thread.
 
     Parameters
     ----------

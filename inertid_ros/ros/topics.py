@@ -20,7 +20,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
-"""Clock for timers and waits: neither the system's clock nor a simulator moves it."""
+"""Clock for timers and waits, independent of steps of the system clock and of simulated time."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """For publishers and subscribers: a late subscriber still receives the last message."""
@@ -29,7 +29,7 @@ COMMAND = QoSProfile(depth=1)
 """Only the newest command counts: old commands must not arrive in a burst after a pause."""
 
 STATE = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Sensor values of reliable and best-effort publishers; the queue covers short delays of the subscriber."""
+"""For sensor values from reliable or best-effort publishers; the queue covers short delays of the subscriber."""
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """For subscribers that read only the newest value."""
@@ -62,7 +62,7 @@ def message_class(type_name: str) -> Any:
 
 
 def message_definition(type_name: str) -> str:
-    """Return the definition of ``PACKAGE/msg/NAME`` as in bags (ros2msg): its text and the text of every type in it.
+    """Return the definition of ``PACKAGE/msg/NAME`` as in bags (ros2msg): its text and the texts of its field types.
 
     Raises InertidError if a package is not installed with its ``.msg`` files.
     """
@@ -93,7 +93,7 @@ def _collect_definitions(type_name: str, texts: dict[str, str]) -> None:
 
 
 class _Polled(CallbackGroup):
-    """Group of subscriptions: messages do not wake the executor, which would rebuild its wait set; events may."""
+    """Group of subscriptions whose messages do not wake the executor, which would rebuild its wait set; events may."""
 
     def __init__(self, events: bool) -> None:
         super().__init__()
@@ -113,9 +113,9 @@ class _Polled(CallbackGroup):
 class PacedGroup(CallbackGroup):
     """Group of an action client whose messages are taken in short intervals only.
 
-    A server publishes the states of all its goals of the last seconds whenever one of them changes; only the newest of
-    these messages is kept until the next interval. An interval begins with a message, at the earliest ``period`` [s]
-    after the start of the previous interval, and ends after ``length`` [s] of processor time.
+    Whenever a goal changes its state, a server publishes the states of all its goals of the last seconds. Between
+    intervals, only the newest of these messages is kept. An interval begins with a message, at the earliest ``period``
+    [s] after the start of the previous interval, and ends after ``length`` [s] of processor time.
     """
 
     def __init__(self, period: float, length: float) -> None:
@@ -139,7 +139,7 @@ class PacedGroup(CallbackGroup):
 class PolledSubscription:
     """Subscription whose messages wait in the queue of the middleware until they are taken, up to the queue's depth.
 
-    ``raw`` messages stay serialized; ``events`` are called by the executor.
+    ``raw`` messages stay serialized; the executor calls ``events``.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Controller of the simulated arm: the references that it follows, and the loops of its position drives."""
+"""Controller of the simulated arm: references over time, and the control loops of the position drives."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ _MAX_STREAM_STEP_S = 0.1
 
 
 class Follower:
-    """Desired position, velocity and acceleration over time, as in a JointTrajectoryController.
+    """Desired position, velocity and acceleration over time, as in ros2_control's JointTrajectoryController.
 
-    A new trajectory replaces the old trajectory and sets the trajectory's time to the clock; this time then advances by
-    the speed scaling. If the trajectory has begun, the robot is at once on its present segment; otherwise it moves from
-    its desired state to the first point. It holds the last point.
+    A new trajectory replaces the old trajectory and sets the trajectory time to the clock; trajectory time then
+    advances by the speed scaling. If the new trajectory has already begun, its present segment applies at once; if not,
+    a segment leads from the present desired state to its first point. The last point is held.
     """
 
     def __init__(self, position: Array) -> None:
         self._streamed = -np.inf
-        self._scaling, self._set, self._time = 1.0, 0.0, 0.0  # trajectory time was ``_time`` at ``_set``
+        self._scaling, self._set, self._time = 1.0, 0.0, 0.0  # trajectory time was ``_time`` at clock time ``_set``
         self.hold(position)
 
     def hold(self, position: Array) -> None:
@@ -28,13 +28,13 @@ class Follower:
         self._curve: PiecewiseQuintic | None = None
 
     def scale(self, factor: float, now: float) -> None:
-        """Advance the trajectory's time at ``factor`` times the pace of the clock from ``now`` on."""
+        """From ``now`` on, advance the trajectory time at ``factor`` times the pace of the clock."""
         if factor != self._scaling:
             self._time, self._set = self.trajectory_time(now), now
             self._scaling = factor
 
     def trajectory_time(self, now: float) -> float:
-        """Time [s] on the trajectory at ``now``; without scaling, the clock."""
+        """Trajectory time [s] at clock time ``now``; without scaling, both are equal."""
         return self._time + self._scaling * (now - self._set)
 
     def follow(self, points: PiecewiseQuintic, now: float, start: float) -> None:
@@ -57,7 +57,7 @@ class Follower:
         self._replace(PiecewiseQuintic(times, *knots), now)
 
     def stream(self, position: Array, now: float) -> None:
-        """Go to a position in a straight line within the time since the last streamed position.
+        """Move in a straight line to a position, in the time that has passed since the last streamed position.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Follower:
         self._replace(PiecewiseQuintic(times, line, speed, np.zeros_like(line)), now)
 
     def desired(self, now: float, ahead: float = 0.0) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration ``(n,)`` on the trajectory, ``ahead`` [s] after its time at ``now``."""
+        """Position, velocity, acceleration ``(n,)`` at the trajectory time of ``now`` plus ``ahead`` [s]."""
         time = self.trajectory_time(now) + ahead
         if self._curve is None or time >= self._curve.duration:
             zero = np.zeros_like(self._hold)
@@ -95,14 +95,14 @@ class Cascade:
 
     Parameters
     ----------
-    inertia : (n,), of each joint [kg m^2 or kg].
+    inertia : (n,), inertia of each joint [kg m^2 or kg].
     bandwidth : natural frequency of the two loops [rad/s], scalar or ``(n,)``.
     feed_forward : share of the command's velocity that is fed forward, 0 to 1, scalar or ``(n,)``.
-    limit : (n,), of the efforts [N m or N].
+    limit : (n,), effort limits [N m or N].
 
     Attributes
     ----------
-    gain : (n,), effort by velocity [N m s/rad or N s/m].
+    gain : (n,), effort per error of velocity [N m s/rad or N s/m].
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Cascade:
         self._limit, self._lower = limit, -np.asarray(limit)
 
     def hold(self, position: Array, effort: Array) -> None:
-        """Hold joints that are at rest at a position ``(n,)`` by an effort ``(n,)``."""
+        """Hold joints at rest at a position ``(n,)``, starting from an effort ``(n,)``."""
         self._end, self._cycle = position, 1.0
         self._rate = self._change = np.zeros(len(position))
         self._integral = effort
@@ -125,9 +125,9 @@ class Cascade:
         self._end, self._cycle, self._change = position, seconds, self._rate - before
 
     def effort(self, elapsed: float, position: Array, velocity: Array, seconds: float) -> Array:
-        """Efforts ``(n,)`` for the next ``seconds``, after ``elapsed`` seconds of the command."""
+        """Efforts ``(n,)`` for the next ``seconds``, after ``elapsed`` seconds of the present command."""
         command = self._end - (self._cycle - elapsed) * self._rate
-        # The rates of two successive commands are valid half a cycle before and after the begin of the second command.
+        # The mean rate of a command is exact in the middle of its cycle; interpolate between the middles of two cycles.
         rate = self._rate + (elapsed / self._cycle - 0.5) * self._change
         error = self._position_gain * (command - position) + self._feed_forward * rate - velocity
         self._integral = self._within(self._integral + seconds * self._integral_gain * error)

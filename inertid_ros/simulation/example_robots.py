@@ -23,7 +23,7 @@ def packaged_urdf(name: str) -> str:
 
 
 def example_urdf(name: str = PANDA) -> Path:
-    """Path of an example robot's URDF, relative to the package's folder of robots.
+    """Path of a URDF of example-robot-data; ``name`` is relative to the folder of its robots.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class Sole:
     Attributes
     ----------
     frame : link of the foot.
-    placement : of the rectangle's centre, with x to the toes and z away from the ground, in the link.
+    placement : pose in the link of the rectangle's centre, with x to the toes and z away from the ground.
     """
 
     frame: str
@@ -57,26 +57,26 @@ class Sole:
 
     @property
     def corners(self) -> Array:
-        """``(4, 3)`` in the link's frame [m]."""
+        """Corners ``(4, 3)`` in the link's frame [m]."""
         signs = np.array([[1, 1, 0], [1, -1, 0], [-1, -1, 0], [-1, 1, 0]])
         around = 0.5 * signs * np.array([self.length, self.width, 0.0]) @ self.placement.rotation.T
         return np.asarray(self.placement.translation + around)
 
     def pose(self, model: pin.Model, data: pin.Data) -> pin.SE3:
-        """Place of the sole in the world; ``data`` has the placements of frames."""
+        """Pose of the sole in the world; ``data`` must contain the placements of frames."""
         return data.oMf[model.getFrameId(self.frame)] * self.placement
 
     def jacobian(self, model: pin.Model, data: pin.Data) -> Array:
-        """Jacobian ``(6, nv)`` in the sole's axes; ``data`` has the Jacobians of joints."""
+        """Jacobian ``(6, nv)`` in the sole's axes; ``data`` must contain the Jacobians of joints."""
         jacobian = pin.getFrameJacobian(model, data, model.getFrameId(self.frame), pin.ReferenceFrame.LOCAL)
         return np.asarray(self.placement.toActionMatrixInverse() @ jacobian)
 
 
 @dataclass(frozen=True)
 class SimulatedPlate:
-    """A force plate that measures the wrench of the ground on the robot in its own frame, placed in the world.
+    """A force plate that measures the wrench of the ground on the robot in the plate frame ``placement`` in the world.
 
-    Its surface is at height zero.
+    The surface of the plate is at height zero.
     """
 
     name: str
@@ -85,7 +85,7 @@ class SimulatedPlate:
 
 @dataclass(frozen=True)
 class LeggedRobotDescription:
-    """A robot and its stance.
+    """A legged robot and its stance.
 
     Attributes
     ----------
@@ -113,10 +113,11 @@ class LeggedRobotDescription:
 
 
 def _biped(crouch: float) -> LeggedRobotDescription:
-    """The exoskeleton on both feet, each on a plate, knees bent so that hips and ankles turn by ``crouch`` [rad].
+    """The exoskeleton with each foot on a plate; knees are bent so that hips and ankles turn by ``crouch`` [rad].
 
-    Frames of the feet have x down, and z to the toes on the right, to the heel on the left. Frames of the plates follow
-    laboratory practice: z points down, one frame is turned, and both lie below the surface.
+    In the frames of the feet, x points down; z points to the toes on the right foot and to the heel on the left foot.
+    The frames of the plates follow laboratory practice: z points down, one frame is turned, and both lie below the
+    surface.
     """
     right, left = np.array([[[0, 0, -1], [0, side, 0], [side, 0, 0]] for side in (1.0, -1.0)])
     down, turned = np.diag([1.0, -1.0, -1.0]), np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
@@ -150,12 +151,12 @@ def _humanoid(crouch: float) -> LeggedRobotDescription:
 
 
 def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:
-    """A legged robot of the catalogue.
+    """Legged robot ``biped`` or ``humanoid``; ``crouch`` [rad] is the angle of the hips, half the angle of the knees.
 
     Raises
     ------
     ModelError
-        There is no such robot, or its files are not installed.
+        The name is unknown, or the files of the robot are not installed.
     """
     robots = {"biped": _biped, "humanoid": _humanoid}
     if name not in robots:

@@ -4,8 +4,8 @@
     python -m inertid_ros.simulation.examples floating   satellite.urdf, flight1.npz, flight2.npz
     python -m inertid_ros.simulation.examples legged     robot.urdf, stand1_bag, stand2_bag; needs mujoco
 
-The arm is inverse dynamics with friction and noise of its sensors, the satellite conserves its momentum, and the legged
-robot balances on two force plates in MuJoCo. ``truth.urdf`` is the true robot, for comparison.
+The arm is simulated by inverse dynamics with friction and sensor noise, the satellite by conservation of momentum. The
+legged robot balances on two force plates in MuJoCo. ``truth.urdf`` is the true robot, for comparison.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Gener
 
 
 def arm(folder: Path, seconds: float) -> None:
-    """Write the files of the arm, moved by sines of several frequencies."""
+    """Write the files of the arm, which moves along sums of sines."""
     truth, rng = load_model(packaged_urdf("example_arm")), np.random.default_rng(0)
     write_urdfs(folder, truth, "robot.urdf", rng)
     for name, motion, held in (("run1_bag", 1, None), ("run2_bag", 2, None), ("box_bag", 3, BOX)):
@@ -60,7 +60,7 @@ def arm(folder: Path, seconds: float) -> None:
 
 
 def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, held: pin.Inertia | None) -> Recording:
-    """Return a motion at 100 Hz with the required torques."""
+    """Return a noisy recording at 100 Hz of a random motion and its torques; the last link carries ``held``."""
     time = np.arange(0.0, seconds, 0.01)
     q, v, a = sines(time, truth.limits.lower, truth.limits.upper, rng)
     model = pin.Model(truth.pinocchio)
@@ -74,7 +74,7 @@ def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, h
 
 
 def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Positions, velocities and accelerations ``(N, n)`` within 70 % of the range of each joint."""
+    """Random positions, velocities and accelerations ``(N, n)`` within 70 % of the range of each joint."""
     frequencies = 2 * np.pi * rng.uniform(0.1, 0.45, size=(len(lower), 3))
     amplitudes = rng.dirichlet(np.ones(3), size=len(lower)) * 0.35 * (upper - lower)[:, None]
     phases = time[:, None, None] * frequencies + rng.uniform(0, 2 * np.pi, size=frequencies.shape)
@@ -84,7 +84,7 @@ def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> 
 
 
 def floating(folder: Path, seconds: float) -> None:
-    """Write the files of the arm on a satellite with three wheels of 0.1 kg m^2; an axis moves one way per second."""
+    """Write the files of the arm on a satellite with three wheels of 0.1 kg m^2; axes may reverse every second."""
     body = '<inertial><origin xyz="0.05 0 0.1"/><mass value="40"/>'
     body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
     urdf = packaged_urdf("example_arm").replace('<link name="base_link">', f'<link name="base_link">{body}')
@@ -119,7 +119,7 @@ _ROBOT_WRITERS = {"arm": arm, "floating": floating, "legged": legged}
 
 
 def main() -> int:
-    """Write the files of one robot; return the exit status, 2 if they cannot be written."""
+    """Write the files of one robot; return the exit status, 2 if writing fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("robot", choices=_ROBOT_WRITERS)
     parser.add_argument("--folder", type=Path, default=Path(), help="output folder (default: current folder)")

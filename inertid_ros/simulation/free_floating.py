@@ -28,7 +28,7 @@ ExternalTorque = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class GravityGradient:
-    """Torque of gravity in a circular orbit of rate ``n`` [rad/s]: ``3 n^2 r x (I r)``, ``r`` away from the planet."""
+    """Torque of gravity in a circular orbit at rate ``n`` [rad/s]: ``3 n^2 r x (I r)``, ``r`` away from the planet."""
 
     rate: float = 1.1e-3  # in low Earth orbit
 
@@ -40,7 +40,7 @@ class GravityGradient:
 
 @dataclass(frozen=True)
 class RateNoise:
-    """White noise of the base's velocities [m/s, rad/s] and of joints and wheels [rad/s or m/s], standard deviations.
+    """Standard deviations of white noise on the base twist [m/s, rad/s] and on joint and wheel rates [rad/s or m/s].
 
     The defaults are from [Naveen2019]_ sec. 6.3.
     """
@@ -57,10 +57,10 @@ class FreeMotion:
     Attributes
     ----------
     pose : (N, 7), pose of the base in the world (position, quaternion x y z w).
-    twist : (N, 6), its twist in its own frame.
+    twist : (N, 6), twist of the base in its own frame.
     q, v : (N, n), positions and velocities of the joints.
     angles, speeds : (N, w), angles and speeds of the wheels [rad], [rad/s].
-    momentum : (N, 6), of robot and wheels about the origin of the world, in its axes [N s], [N m s].
+    momentum : (N, 6), momentum of robot and wheels about the world's origin, in world axes [N s], [N m s].
     """
 
     time: Array
@@ -77,25 +77,25 @@ def float_freely(
     model: RobotModel, bodies: Array, trajectory: Trajectory, rate_hz: float = 100.0, momentum: Array | None = None,
     torque: ExternalTorque | None = None,
 ) -> FreeMotion:
-    """Simulate a motion from rest at the origin, or with a given momentum.
+    """Simulate the motion of the base from the world's origin, at zero or given momentum, along a trajectory.
 
     Parameters
     ----------
     bodies : (nb, 10), true parameters; the model's parameters are not used.
-    trajectory : of joints, then wheels.
-    momentum : (6,), total at the start, about the origin of the world.
-    torque : external, about the centre of mass.
+    trajectory : trajectory of joints, then wheels.
+    momentum : (6,), total momentum at the start, about the world's origin; default zero.
+    torque : external torque about the centre of mass.
 
     Raises
     ------
     ModelError
-        The base is fixed, or the trajectory has other numbers of joints and wheels.
+        The base is fixed, or the trajectory does not have one axis per joint and wheel.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
     count = int(round(trajectory.duration * rate_hz)) + 1
     period = float(trajectory.duration) / (count - 1)
-    time: Array = 0.5 * period * np.arange(2 * count - 1, dtype=float)  # samples and midway
+    time: Array = 0.5 * period * np.arange(2 * count - 1, dtype=float)  # samples and instants midway
     both, rates, _ = trajectory.sample(time)
     if both.shape[1] != model.joints + len(model.wheels.names):
         raise ModelError(
@@ -108,7 +108,7 @@ def float_freely(
     start = np.zeros(6) if momentum is None else np.asarray(momentum, dtype=float)
     total = np.tile(start, (len(time), 1))
     pose = np.tile(REST_POSE, (len(time), 1))
-    # The pose of the base determines its momentum in its own frame: a fixed point.
+    # Fixed-point iteration: the pose gives the momentum in the base frame, which gives the twist and again the pose.
     for _ in range(_MAX_POSE_ITERATIONS):
         local = _to_base(total, pose)
         twist: Array = np.asarray(np.linalg.solve(inertia, (local - joint_momentum)[..., None])[..., 0], dtype=float)
@@ -130,9 +130,9 @@ def float_freely(
 
 
 def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.random.Generator, name: str) -> Recording:
-    """Record a motion by rate sensors; positions and poses are integrated from the rates ([Naveen2019]_ sec. 7.3).
+    """Record a motion with rate sensors; positions and poses are integrated from the rates ([Naveen2019]_ sec. 7.3).
 
-    Joint positions and the pose of the base are given at the start only.
+    Only the initial joint positions, wheel angles and base pose come from the true motion.
     """
     twist = motion.twist + rng.normal(size=motion.twist.shape) * np.repeat([noise.linear, noise.angular], 3)
     rates = np.hstack([motion.v, motion.speeds])
@@ -151,11 +151,11 @@ def _to_base(momentum: Array, pose: Array) -> Array:
     """Convert momentum ``(M, 6)`` about the world's origin to momentum about the base's origin, in base coordinates."""
     angular = momentum[:, 3:] - cross(pose[:, :3], momentum[:, :3])
     both = np.stack([momentum[:, :3], angular], axis=1)
-    return (both @ rotation_matrices(pose[:, 3:])).reshape(-1, 6)  # rows: R^T applied to each
+    return (both @ rotation_matrices(pose[:, 3:])).reshape(-1, 6)  # rows, so that R^T applies to each
 
 
 def _between(poses: Array, twist: Array, period: float) -> Array:
-    """Return poses at samples and midway, from poses at the samples."""
+    """Return poses at samples and midway between samples, from poses at samples."""
     out = np.empty((2 * len(poses) - 1, 7))
     out[::2] = poses
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
@@ -179,7 +179,7 @@ def _central_inertia(inertia: Array, pose: Array) -> Array:
 
 
 def _impulse(torque: Array, period: float) -> Array:
-    """Return the momentum ``(M, 6)`` of a torque ``(M, 3)`` at samples and midway."""
+    """Return the momentum ``(M, 6)`` that a torque ``(M, 3)`` adds, at samples and midway between samples."""
     first, middle, last = torque[:-1:2], torque[1::2], torque[2::2]
     out = np.zeros((len(torque), 6))
     out[2::2, 3:] = np.cumsum(period / 6 * (first + 4 * middle + last), axis=0)

@@ -19,16 +19,16 @@ from .sensors import BodySample, BodySensors
 from .whole_body_control import Movement, WholeBodyController, supporting_joints
 
 _SETTLE_S = 2.0
-_MAX_COM_SHARE = 0.3  # share of half the extent of the soles
-_MAX_JOINT_SHARE = 0.7  # share of the distance to the limit
-_FALLEN_M = 0.3  # below the start of the base
+_MAX_COM_SHARE = 0.3  # movement of the centre of mass over half the extent of the soles
+_MAX_JOINT_SHARE = 0.7  # movement of a joint over the distance to its nearer limit
+_FALLEN_M = 0.3  # the robot has fallen if the base is this far below its start
 _RECORDED_TAIL_S = 0.2
 
 
 class LeggedRobot:
-    """Physics, controller and sensors.
+    """Physics, controller and sensors of a legged robot.
 
-    The controller uses ``controller_urdf`` if given, else the true robot.
+    The controller uses the model ``controller_urdf`` if given, else the model of the true robot.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LeggedRobot:
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
-        """Begin random movements now, with new movements at each call."""
+        """Begin random movements now; each call draws new movements."""
         if np.isfinite(self._zero):
             self._draw_movement()
         self._zero = self.time
@@ -126,7 +126,7 @@ class LeggedRobot:
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
     def _joint_amplitudes(self) -> Array:
-        """Largest displacement ``(n,)`` of each joint, a share of the distance to its nearer limit [rad]."""
+        """Largest displacement ``(n,)`` of each joint [rad], a share of the distance to its nearer limit."""
         q = self._start[7:]
         nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
         return _MAX_JOINT_SHARE * np.maximum(nearer, 0.0)
@@ -151,12 +151,12 @@ def free_model(urdf: str) -> pin.Model:
 def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     """Configuration with the soles flat on the ground and the centre of mass above them.
 
-    Newton steps reduce the errors of soles, of the horizontal centre of mass and, with a low weight, of the joints.
+    Newton steps reduce the errors of the soles, the horizontal centre of mass and, with a low weight, the joints.
 
     Raises
     ------
     ModelError
-        There is no such configuration.
+        The steps find no such configuration.
     """
     data, start = model.createData(), q.copy()
     pin.framesForwardKinematics(model, data, q)
@@ -193,7 +193,7 @@ def simulate_movements(
 
     Parameters
     ----------
-    noise : True for sensors with noise; without noise, the exact acceleration of the base is also recorded.
+    noise : whether sensors are noisy; if not, the exact acceleration of the base is also recorded.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""MuJoCo models from URDF text by MuJoCo's own URDF reader: arms, and legged robots on force plates.
+"""MuJoCo models of arms, and of legged robots on force plates, built from URDF text by MuJoCo's own reader.
 
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
@@ -26,13 +26,13 @@ from .example_robots import SimulatedPlate, Sole
 
 _UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
 _CORNER_RADIUS_M = 0.005  # radius of the balls at the corners of a sole
-_PLATE_SIZE_M = (0.3, 0.2, 0.02)  # half
+_PLATE_SIZE_M = (0.3, 0.2, 0.02)  # half edges
 _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, and the plates' geometries."""
+    """A compiled ``mujoco.MjModel``, indices ``(n,)`` of joint velocities and positions, and of plate geometries."""
 
     model: Any
     dof: Array
@@ -56,7 +56,7 @@ def import_mujoco() -> Any:
 
 
 def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
-    """Compile the robot's URDF, geometry stripped and locked joints fixed, for physics at ``timestep`` [s].
+    """Compile the robot's URDF without geometry, with locked joints fixed, for physics at ``timestep`` [s].
 
     Raises
     ------
@@ -91,12 +91,12 @@ def _refusals() -> Iterator[None]:
 
 
 def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
-    """Change the inertial parameters ``(nb, 10)`` of the moving bodies in place, fast enough for a robot in motion."""
+    """Change the inertial parameters ``(nb, 10)`` of the moving bodies in place, also while the robot moves."""
     mujoco, model = import_mujoco(), robot.model
     split = mass_com_inertia(bodies)
     for index, body in enumerate(model.dof_bodyid[robot.dof]):
         moments, axes = np.linalg.eigh(split.inertia[index])
-        axes[:, 0] *= np.linalg.det(axes)  # a rotation
+        axes[:, 0] *= np.linalg.det(axes)  # make it a rotation
         model.body_mass[body], model.body_ipos[body] = split.mass[index], split.com[index]
         model.body_inertia[body] = moments
         mujoco.mju_mat2Quat(model.body_iquat[body], axes.ravel())
@@ -104,7 +104,7 @@ def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
 
 
 def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Indices ``(n,)`` of joints' degrees of freedom, and of their positions."""
+    """Indices ``(n,)`` of the velocities of joints, and of their positions."""
     joints = [model.joint(name) for name in names]
     return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])
 
@@ -178,7 +178,7 @@ def build_world(
 
 
 def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:
-    """Force and torque ``(6,)`` of a plate on the robot, in the plate's frame, at the last forward step."""
+    """Force and torque ``(6,)`` of a plate on the robot, in the plate's frame, at the last forward step of MuJoCo."""
     mujoco, geometry, placement = import_mujoco(), world.plates[plate.name], plate.placement
     total, point = np.zeros(6), np.zeros(6)
     for index in range(data.ncon):
@@ -186,7 +186,7 @@ def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:
         if geometry not in (contact.geom1, contact.geom2):
             continue
         mujoco.mj_contactForce(world.model, data, index, point)
-        # The force acts on the second geometry, along the normal from the first geometry to the second geometry.
+        # MuJoCo gives the force on the second geometry; the normal points from the first to the second geometry.
         sign = 1.0 if contact.geom1 == geometry else -1.0
         force = sign * contact.frame.reshape(3, 3).T @ point[:3]
         total[:3] += force
@@ -198,7 +198,7 @@ def to_pinocchio(world: MujocoRobot, data: Any) -> tuple[Array, Array, Array]:
     """Return configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` in Pinocchio's convention.
 
     MuJoCo's free joint has its linear velocity in the world frame and its angular velocity in the body frame. Pinocchio
-    has both in the body frame, and their derivative as acceleration.
+    has linear and angular velocity in the body frame; the acceleration is the derivative of their components.
     """
     quaternion = data.qpos[3:7][[1, 2, 3, 0]]
     turn = pin.Quaternion(quaternion).toRotationMatrix().T
@@ -212,6 +212,6 @@ def to_pinocchio(world: MujocoRobot, data: Any) -> tuple[Array, Array, Array]:
 
 
 def set_configuration(world: MujocoRobot, data: Any, q: Array) -> None:
-    """Put the robot at a Pinocchio configuration."""
+    """Set the configuration of the robot, given in Pinocchio's convention."""
     data.qpos[:3], data.qpos[3:7] = q[:3], q[[6, 3, 4, 5]]
     data.qpos[world.position] = q[7:]

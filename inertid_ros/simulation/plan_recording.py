@@ -23,9 +23,10 @@ def simulate(
     robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
     each_step: Callable[[SimulatedRobot], None] = lambda robot: None,
 ) -> Recording:
-    """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
+    """Approach the start of a plan, execute the plan, and record joint states until half a second after its end.
 
-    Commands are the same as for a real robot: short horizons that each end at rest. The plan begins at stamp zero.
+    Commands are the same as for a real robot: short horizons that each end at rest. The recording begins at time zero
+    with the plan, without the approach.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def homogeneous_box(
     rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
     ahead: tuple[float, float] = (0.05, 0.15),
 ) -> MassComInertia:
-    """Return a box in random orientation in the frame of a link, its centre up to 5 cm from the axis z.
+    """Return a box with random orientation in the frame of a link, with its centre up to 5 cm off in x and y.
 
-    ``sides`` and ``ahead`` are the ranges of its side lengths and of its centre along z [m].
+    ``sides`` is the range of the side lengths, ``ahead`` the range of the centre along z [m].
     """
     squares = rng.uniform(*sides, 3) ** 2
     turn = Rotation.random(random_state=rng).as_matrix()

@@ -13,11 +13,11 @@ from inertid_ros.core.samples import StateSample
 
 
 class Sensors:
-    """Add play and noise to true states; effort noise is a fraction of ``effort_scale (n,)`` [N m or N]."""
+    """Add play (backlash) and noise to true states; effort noise is a fraction of ``effort_scale (n,)`` [N m or N]."""
 
     def __init__(self, options: SensorOptions, effort_scale: Array, rng: np.random.Generator) -> None:
         self.options, self._effort_scale, self._rng = options, effort_scale, rng
-        self._position: Array | None = None  # behind the play
+        self._position: Array | None = None  # on the encoder side of the play
 
     def measure(self, true: StateSample) -> StateSample:
         noise = self._rng.standard_normal((3, len(true.position)))
@@ -35,8 +35,8 @@ class Sensors:
 class FaultyChannel:
     """Channel of the states from the robot to its users.
 
-    A delayed publisher delivers its state when it continues and skips all states in between, like ros2_control's
-    RealtimePublisher.
+    A publisher with a gap delivers one state when the gap ends and skips all other states in the gap, like
+    ros2_control's RealtimePublisher.
     """
 
     def __init__(self, rng: np.random.Generator, faults: FaultOptions | None = None) -> None:
@@ -52,7 +52,7 @@ class FaultyChannel:
     @faults.setter
     def faults(self, faults: FaultOptions) -> None:
         self._faults = faults
-        self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
+        self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: not drawn yet
 
     def pass_on(self, sample: StateSample) -> list[StateSample]:
         """Pass a sample into the channel; return the states that arrive at the sample's time."""
@@ -75,7 +75,7 @@ class FaultyChannel:
         return arrived
 
     def _held_until(self, now: float) -> float | None:
-        """Return the time at which a state of ``now`` leaves the publisher; None if it is skipped."""
+        """Return the time at which the state of time ``now`` leaves the publisher; None if the state is skipped."""
         if now < self._gap_end:
             return None
         if self._faults.gap_rate_hz == 0:
@@ -91,16 +91,16 @@ class FaultyChannel:
 
 @dataclass(frozen=True)
 class BodySample(StateSample):
-    """State and measurements of a legged robot.
+    """Joint state and further measurements of a legged robot.
 
     Attributes
     ----------
     base_pose : (7,), position x y z [m] and quaternion qx qy qz qw.
     base_twist : (6,), linear then angular, in the base frame.
     base_acceleration : (6,), derivative of the twist in the base frame.
-    specific_force : (3,), of the accelerometer, in its own axes [m/s^2].
-    rate : (3,), of the gyroscope, in its own axes [rad/s].
-    wrenches : name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+    specific_force : (3,), in the axes of the accelerometer [m/s^2].
+    rate : (3,), in the axes of the gyroscope [rad/s].
+    wrenches : plate name to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     base_pose: Array
@@ -112,7 +112,7 @@ class BodySample(StateSample):
 
 
 class BodySensors:
-    """Add noise; passive joints have no torque sensor and report zero, their true torque."""
+    """Add noise to true states; passive joints have no torque sensor and report their true torque, zero."""
 
     def __init__(self, options: BodySensorOptions, passive: Array, rng: np.random.Generator) -> None:
         self.options, self._passive, self._rng = options, passive, rng

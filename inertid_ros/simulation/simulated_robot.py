@@ -42,16 +42,16 @@ class Drives:
             object.__setattr__(self, name, value)
 
     def dry_friction(self, velocity: Array) -> Array:
-        """Size ``(n,)`` of the friction that holds or brakes the joints at a velocity ``(n,)`` [N m or N]."""
+        """Magnitude ``(n,)`` of the dry friction of the joints at a velocity ``(n,)`` [N m or N]."""
         return dry_friction(velocity, self.coulomb, np.asarray(self.stribeck), np.asarray(self.stribeck_speed))
 
     def term(self, name: str) -> Array:
-        """True value ``(n,)`` of a drive term of the parameter layout; zero if it is not simulated."""
+        """True value ``(n,)`` of a drive term of the parameter layout; zero if the term is not simulated."""
         return getattr(self, name) if name in _DRIVE_TERMS else np.zeros_like(self.viscous)
 
 
 def effort_scale(robot: RobotModel) -> Array:
-    """Effort limits ``(n,)``; without a limit in the URDF, 1.5 times the largest gravity torque, at least 1 N m."""
+    """Effort limits ``(n,)``; if the URDF has none, 1.5 times the largest gravity torque, at least 1 N m."""
     limits = robot.limits.effort
     if np.isfinite(limits).all():
         return limits
@@ -62,7 +62,7 @@ def effort_scale(robot: RobotModel) -> Array:
 
 
 def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Generator) -> Drives:
-    """Return drives for a robot, different for every joint; the sign of the offset is random."""
+    """Draw drives for a robot, different for every joint, with offsets of random sign."""
     effort, n = effort_scale(robot), robot.joints
     velocity = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 2.0)
     factor = 1 + options.variation * rng.uniform(-1, 1, (4, n))
@@ -78,13 +78,13 @@ class SimulatedRobot:
 
     Parameters
     ----------
-    robot : the true robot; its URDF is read by MuJoCo itself.
-    drives : true drives instead of typical drives.
+    robot : the true robot; MuJoCo's own reader loads its URDF.
+    drives : true drives; default :func:`typical_drives`.
     start : (n,), pose at time zero; by default the middle of the position limits.
 
     Attributes
     ----------
-    passes_efforts : True if efforts are passed on; else the robot follows trajectories or positions, or holds.
+    passes_efforts : whether the robot applies commanded efforts; if not, it follows positions or holds its pose.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class SimulatedRobot:
         return self._steps * self.options.timestep_s
 
     def reset(self, position: Array | None = None) -> None:
-        """Hold a pose at rest, at time zero.
+        """Set the time to zero, and hold a pose at rest.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class SimulatedRobot:
         self._applied = self._control()
 
     def become(self, robot: RobotModel | None = None, drives: Drives | None = None) -> None:
-        """Change bodies or drives from now on, also in motion, for example when a payload is gripped.
+        """Change bodies or drives from now on, possibly in motion, for example when the robot grips a payload.
 
         The controller, its gains and the sensors stay the same.
 
@@ -171,8 +171,8 @@ class SimulatedRobot:
         model, dof = self._compiled.model, self._compiled.dof
         model.dof_armature[dof] = self.drives.rotor_inertia
         model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
-        # With MuJoCo's soft default friction, a joint creeps at rad/s below its breakaway torque. This value limits the
-        # creep to a few mrad/s: it is the stiffest value that is stable at the timestep.
+        # With MuJoCo's soft default friction, a joint creeps at rad/s below its breakaway torque. The time constant
+        # below limits the creep to a few mrad/s: it is the stiffest value that is stable at the timestep.
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._varying_friction = bool(np.any(self.drives.stribeck))
@@ -194,11 +194,11 @@ class SimulatedRobot:
         self._follower.stream(position, self.time)
 
     def scale(self, factor: float) -> None:
-        """Follow trajectories at a share of their pace from now on."""
+        """From now on, follow trajectories at ``factor`` times their pace."""
         self._follower.scale(factor, self.time)
 
     def command_effort(self, effort: Array) -> None:
-        """Apply efforts ``(n,)`` until the next command or the timeout; limits of the drives hold.
+        """Apply efforts ``(n,)``, within the effort limits, until the next command or the timeout.
 
         Raises
         ------
@@ -218,14 +218,14 @@ class SimulatedRobot:
         model, data, dof = self._compiled.model, self._data, self._compiled.dof
         for _ in range(count):
             velocity = data.qvel[dof]
-            # MuJoCo takes the velocity gain as damping at the end of the step, which is stable for every inertia.
+            # MuJoCo applies the velocity gain as implicit joint damping, which is stable for every inertia.
             data.qfrc_applied[dof] = self._applied + self._gain * velocity - self.drives.offset
             if self._varying_friction:
                 model.dof_frictionloss[dof] = self.drives.dry_friction(velocity)
             self._mujoco.mj_step(model, data)
             self._steps += 1
             damped = self._gain * (data.qvel[dof] - velocity)
-            # The sensor averages over the step before and the step after the sample.
+            # The sensor averages over the steps before and after the sample.
             before, self._applied = self._applied, self._control()
             self._measured_effort = 0.5 * (before + self._applied) - damped
 
@@ -251,7 +251,7 @@ class SimulatedRobot:
             self._take_position_control()
 
     def _take_position_control(self) -> None:
-        """Hold the robot at its position, starting from the present effort."""
+        """Hold the robot at its present position, starting from its present effort."""
         self.passes_efforts = False
         self._set_gains()
         position = self._data.qpos[self._compiled.position]
@@ -259,7 +259,7 @@ class SimulatedRobot:
         self._cascade.hold(position, self._applied)
 
     def _control(self) -> Array:
-        """Return efforts until the next step."""
+        """Return the efforts to apply until the next step."""
         if self.passes_efforts:
             if self.time - self._effort_time <= self.options.controller.effort_timeout_s:
                 return self._commanded_effort
@@ -277,7 +277,7 @@ class SimulatedRobot:
         return self._cascade.effort(step * timestep, position, velocity, timestep)
 
     def _mean_inertia(self) -> Array:
-        """Mean diagonal ``(n,)`` of the mass matrix, for the tuning of drives."""
+        """Mean diagonal ``(n,)`` of the mass matrix, including rotors, which tunes the position drives."""
         rng, model = np.random.default_rng(0), self.robot.pinocchio
         data = model.createData()
         lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)

@@ -1,6 +1,6 @@
 """Whole-body balance of a legged robot along reference movements.
 
-Weighted least squares give the accelerations of the tasks; then follow contact wrenches, then torques.
+Weighted least squares over all tasks give accelerations, from which contact wrenches and then torques follow.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ _CONTACT_HZ = 4.0
 _TORSO_WEIGHT = 0.3
 _FREE_JOINT_WEIGHT = 0.1
 _MOMENT_ARM_M = (0.06, 0.03, 0.05)  # a moment of a sole counts like a force at this distance from its centre
-_TANGENTIAL_SHARE = 0.5  # a tangential force is weighted like this share of a normal force
+_TANGENTIAL_SHARE = 0.5  # a tangential force costs like a normal force of its size over this share
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Reference at one instant: value, first and second derivative of each quantity, relative to the start.
+    """Reference at one instant, relative to the start: rows are value, first and second derivative.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Movement:
     """Cubic movement that rests at each target; before and after the movement, the robot is at its start."""
 
     def __init__(self, options: MovementOptions, amplitudes: Array, rng: np.random.Generator) -> None:
-        """``amplitudes`` ``(n,)`` is the largest displacement of each joint to either side [rad]; zero for the legs."""
+        """``amplitudes (n,)`` are the largest displacements of the joints to either side [rad]; zero for the legs."""
         ranges = np.concatenate([options.com_m, options.torso_rad, np.minimum(options.joint_rad, amplitudes)])
         targets = rng.uniform(-1.0, 1.0, (options.movements + 1, len(ranges))) * ranges
         if options.one_tilt_at_a_time:
@@ -54,7 +54,7 @@ class Movement:
         self.duration = float(times[-1])
 
     def at(self, time: float) -> Reference:
-        """Reference at a time since its start [s]."""
+        """Reference at a time since the start of the movement [s]."""
         inside = 0.0 <= time < self.duration
         rows = [self._spline(time, order) if inside else np.zeros(self._spline.c.shape[-1]) for order in range(3)]
         table = np.array(rows)
@@ -71,18 +71,18 @@ def _one_tilt(targets: Array) -> Array:
 
 
 class WholeBodyController:
-    """Torques that follow a reference of centre of mass, torso and joints while the soles stay in place.
+    """Joint torques that track a reference of centre of mass, torso and joints while the soles stay in place.
 
-    Accelerations minimise the weighted errors of all tasks. They need wrenches on the base and in the joints without a
-    motor; the soles share these wrenches with the least moments and tangential forces. Inverse dynamics gives the
-    torques of the other joints.
+    Accelerations minimise the weighted errors of all tasks. Contact wrenches on the soles supply the generalized force
+    that these accelerations require at the base and at joints without a motor, with little moment and tangential force.
+    Inverse dynamics gives the torques of the other joints.
 
     Parameters
     ----------
     model : free-flyer model of the controller.
-    soles : in contact with the ground.
+    soles : soles in contact with the ground.
     passive : (n,), bool, joints without a motor.
-    start : configuration; references are relative to its centre of mass, torso and joints.
+    start : configuration whose centre of mass, torso and joints the references are relative to.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class WholeBodyController:
         self._wrench_cost = np.tile((1.0 / weights) ** 2, len(soles))
 
     def torque(self, q: Array, v: Array, wanted: Reference) -> Array:
-        """Return joint torques ``(n,)`` [N m] at a measured state."""
+        """Return joint torques ``(n,)`` [N m] at a measured state for the reference ``wanted``."""
         model, data = self._model, self._data
         pin.computeAllTerms(model, data, q, v)
         pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
@@ -129,7 +129,7 @@ class WholeBodyController:
 
         for sole, stance, jacobian in zip(self._soles, self._stance, jacobians, strict=True):
             error = pin.log6(sole.pose(model, data).actInv(stance)).vector
-            # Acceleration of the sole if all coordinates accelerate by zero.
+            # Acceleration of the sole at zero acceleration of all coordinates.
             drift = pin.getFrameAcceleration(model, data, model.getFrameId(sole.frame), pin.ReferenceFrame.LOCAL)
             drift = sole.placement.actInv(drift).vector
             task(jacobian, _pd(error, -jacobian @ v, _CONTACT_HZ) - drift, _CONTACT_WEIGHT)
@@ -143,7 +143,7 @@ class WholeBodyController:
         turn = pin.log3(rotation.T @ target)
         torso = np.zeros((3, model.nv))
         torso[:, 3:6] = np.eye(3)
-        rate = target.T @ self._torso @ wanted.torso[1]  # small angles: rates of roll, pitch, yaw about the base's axes
+        rate = target.T @ self._torso @ wanted.torso[1]  # rates of small roll, pitch, yaw about base axes
         task(torso, wanted.torso[2] + _pd(turn, rate - v[3:6], options.torso_hz), _TORSO_WEIGHT)
         joints = np.zeros((model.nv - 6, model.nv))
         joints[:, 6:] = np.eye(model.nv - 6)
@@ -154,7 +154,7 @@ class WholeBodyController:
 
 
 def _pd(error: Array, rate: Array, hertz: float | Array) -> Array:
-    """Critically damped second-order response."""
+    """Acceleration of a critically damped second-order response."""
     omega = 2 * np.pi * hertz
     return omega**2 * error + 2 * omega * rate
 

@@ -1,1 +1,1 @@
-"""Recordings in files: bags and .npz in and out, and bags that are written while a robot moves."""
+"""Recordings in files: read bags, .npz files and tables; write .npz files and bags, also while a robot moves."""

@@ -30,13 +30,13 @@ class BagMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenBag:
-    """An open bag; its messages are read on use.
+    """An open bag; its messages are read when they are requested.
 
     Attributes
     ----------
     types : topic to type, ``pkg/msg/Name``.
     counts : topic to number of messages.
-    start_ns, end_ns : first time of recording, and the end of the last nanosecond [ns]; meaningless without messages.
+    start_ns, end_ns : first time of recording, and last time plus 1 ns [ns]; undefined for a bag without messages.
     messages : function that yields the messages of given topics, in the order of their times of recording.
     """
 
@@ -63,9 +63,9 @@ def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
 
 
 class Rosbag2Backend:
-    """Bags by ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it.
+    """Read and write bags with ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it.
 
-    Methods pass on all exceptions of the library.
+    Methods pass on all exceptions of ``rosbag2_py``.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Rosbag2Backend:
 
     @contextmanager
     def create(self, path: Path, storage: Storage, types: Mapping[str, str]) -> Iterator[Callable[[BagMessage], None]]:
-        """Create a bag directory with these topics and types; gives the function that writes a message."""
+        """Create a bag directory with topics and their types; the context gives the function that writes a message."""
         writer = self._rosbag2.SequentialWriter()
         writer.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
         try:
@@ -114,7 +114,7 @@ class Rosbag2Backend:
         described = files.metadata_file_exists(str(path))
         compressed = described and files.read_metadata(str(path)).compression_mode.upper() not in ("", "NONE")
         reader = self._rosbag2.SequentialCompressionReader() if compressed else self._rosbag2.SequentialReader()
-        storage = STORAGE_SUFFIXES.get(path.suffix, "") if path.is_file() else ""  # the metadata of a directory name it
+        storage = STORAGE_SUFFIXES.get(path.suffix, "") if path.is_file() else ""  # else named by the metadata
         reader.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
         return reader
 
@@ -123,7 +123,7 @@ class Rosbag2Backend:
 
 
 class RosbagsBackend:
-    """Bags by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
+    """Read and write bags with the Python package ``rosbags``, without ROS. Raises ImportError if it is missing."""
 
     def __init__(self) -> None:
         from rosbags import rosbag2
@@ -158,7 +158,7 @@ class RosbagsBackend:
 
 @cache
 def typestore() -> "Typestore":
-    """Message types of ROS 2, without ROS."""
+    """Message types of ROS 2, from ``rosbags``."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_JAZZY)

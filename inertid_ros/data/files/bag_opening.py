@@ -1,8 +1,9 @@
 """Files of a bag and their messages, also of a bag that was not closed.
 
-A library reads bags that are compressed as a whole, and plays all bags. A library trusts the declarations of a file: a
-Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be computed, and metadata may take a YAML
-library minutes, or name files anywhere. So this module checks a bag before a library opens it.
+A bag library (see ``bag_backends``) reads bags that are compressed as a whole, and plays all bags. Such a library
+trusts the declarations of a file: a Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be
+computed, and metadata may keep a YAML library busy for minutes, or name files anywhere. So this module checks a bag
+before the library opens it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -72,7 +73,7 @@ class StoredBag:
 
     Attributes
     ----------
-    types, counts : topic to type, and to number of messages; complete once all messages were read.
+    types, counts : type and number of messages by topic; complete once all messages were read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,13 +105,15 @@ class StoredBag:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notice of a bag that was not closed or is damaged; complete once all messages were read."""
+        """Notice if the bag was not closed or is damaged; final once all messages were read."""
         if self._damage:
             return (f"bag was not closed or is damaged: recovered {sum(self.counts.values())} messages",)
         return (self._notice,) if self._notice else ()
 
     def messages(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
-        """Yield messages of topics with these types in pieces, in the order of writing, up to damage in each file.
+        """Yield the messages of the topics in ``types``, topic to type, in pieces and in the order of writing.
+
+        Each MCAP file is read up to its first damage. A topic is skipped if it has another type than in ``types``.
 
         Raises RecordingError: the bag is unreadable, or a package that decompresses it is not installed.
         """
@@ -183,7 +186,7 @@ def _unreadable(path: Path, error: Exception) -> RecordingError:
 def _check_storage(path: Path) -> None:
     """Check a bag directory, or a file of a bag, before a library opens it.
 
-    Raises FormatError: metadata are not of a bag or name files outside it; see also :func:`check_chunks`,
+    Raises FormatError: metadata are invalid or name files outside the bag; see also :func:`check_chunks`,
     :func:`check_tables`.
     Raises OSError: a file cannot be read.
     """
@@ -203,7 +206,7 @@ def _check_storage(path: Path) -> None:
 def _information(path: Path) -> dict[str, Any]:
     """Metadata of a bag directory.
 
-    Raises FormatError: they are not of a bag, or name files outside it.
+    Raises FormatError: the metadata are invalid, or name a file twice or files outside the bag.
     Raises RecordingError: the file has other content (a git-lfs pointer, an HTML page).
     """
     if foreign := foreign_content(_head(path / METADATA)):

@@ -19,27 +19,27 @@ from .column_reading import Columns, TopicColumns
 PART_SAMPLES = 20_000  # joint states of a part: 20 s at 1 kHz
 _TOPIC_OPTIONS = {msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose",
     msg.TWIST_STAMPED: "twist", msg.IMU: "imu"}
-_FROZEN_CLOCK_SHARE = 0.05  # share of distinct stamps; with fewer the clock stands still
+_FROZEN_CLOCK_SHARE = 0.05  # share of distinct stamps; with a smaller share the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, not jitter
 
 
 class TooLongError(Exception):
-    """A bag holds more samples than its reader takes at once."""
+    """A bag holds more samples than the caller wants to read at once."""
 
 
 class OnlyWholeError(Exception):
-    """A bag can only be read as a whole: messages are not in order, or a tare applies to all of them."""
+    """A bag can only be read as a whole, for example because its messages are not in order or have a tare."""
 
 
 def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
         stamps: str = "header", longest: int | None = None) -> Recording:
-    """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file, named by its path.
+    """Read a recording, named by its path, from a rosbag2 directory or a bare ``.mcap`` or ``.db3`` file.
 
-    Time is the header stamp relative to the first stamp. Messages that overtook one another are put in order, repeated
-    stamps and a few stamps of another clock are left out, and :attr:`Recording.repairs` counts them. Joints of several
-    publishers are merged. All readable messages of a bag that was not closed, or an MCAP file that is cut short, are
-    taken, with a line in :attr:`Recording.notices`.
+    Time is the header stamp relative to the first stamp. Messages that overtook one another are put in order, and
+    repeated stamps and a few stamps of another clock are left out; :attr:`Recording.repairs` counts these repairs.
+    Joints of several publishers are merged. If a bag was not closed or an MCAP file is cut short, all readable
+    messages are taken, and :attr:`Recording.notices` gets a line.
 
     Raises RecordingError: not a bag, unreadable, a topic is missing or has another type, or messages are not usable.
 
@@ -60,17 +60,17 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
 
 def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
         stamps: str = "header", size: int = PART_SAMPLES) -> Iterator[Recording]:
-    """Yield consecutive parts of the recording of a bag; together they equal the result of :func:`read_bag`.
+    """Yield consecutive parts of the recording of a bag; together the parts equal the result of :func:`read_bag`.
 
-    Time of all parts counts from the first stamp of the bag. All are named by its path.
+    The time of all parts counts from the first stamp of the bag. All parts are named by the path of the bag.
 
-    Raises OnlyWholeError: the bag must be read as a whole; reading it may raise RecordingError.
+    Raises OnlyWholeError: the bag cannot be read in parts; :func:`read_bag` reads it or raises RecordingError.
 
     Parameters
     ----------
     path, topics, joints, stamps
         As for :func:`read_bag`.
-    size : approximate samples of a part; the last part has up to twice as many.
+    size : approximate number of samples of a part; the last part has up to twice as many.
     """
     ready: list[Block] = []
     following: list[Block] = []
@@ -94,7 +94,7 @@ def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: S
 
 
 class _Source:
-    """A bag; its messages on the topics of a recording, and tares, are collected in columns."""
+    """A bag; collects its messages on the topics of a recording, and the tares of wrenches, in columns."""
 
     def __init__(self, path: str | Path, topics: RecordingTopics | None, stamps: str) -> None:
         self.name, self.topics, self.arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
@@ -112,7 +112,7 @@ class _Source:
         _check_topics(self.name, self.bag.types, self.wanted)
 
     def take(self) -> list[Columns]:
-        """Columns of every source of messages since the last call."""
+        """Columns of the messages since the last call, one entry per source of messages."""
         return [part for columns in self._columns.values() for part in columns.columns()]
 
     def assembler(self, joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
@@ -123,7 +123,7 @@ class _Source:
 
 
 def _blocks(source: _Source, assembler: RecordingAssembler, size: int) -> Iterator[Block]:
-    """Yield samples of a bag about every ``size`` joint states; may raise RecordingError or OnlyWholeError."""
+    """Yield blocks of about ``size`` samples of a bag; may raise RecordingError or OnlyWholeError."""
 
     def taken(final: bool) -> Iterator[Block]:
         _add(assembler, source.take())
@@ -143,7 +143,7 @@ def _blocks(source: _Source, assembler: RecordingAssembler, size: int) -> Iterat
 
 
 def _recording(source: _Source, joints: Sequence[str]) -> Recording:
-    """Recording of all messages as they are, or put in order if clocks or lists of joints conflict."""
+    """Recording of all messages in the order received, or sorted by stamp if clocks or lists of joints conflict."""
 
     def assembled(parts: Sequence[Columns], joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
         assembler = source.assembler(joints, expected)
@@ -155,7 +155,7 @@ def _recording(source: _Source, joints: Sequence[str]) -> Recording:
     reason = RecordingError(f"{name}: joint states have stamps of two clocks; check the publisher")
     try:
         assembler = assembled(parts, named, expected)
-        if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
+        if expected and not assembler.joint_names:  # bag of another robot; the caller reports its joints
             assembler = assembled(parts, named)
         recording = assembler.recording(notices)
         if on_one_clock(recording.time).all():
@@ -174,14 +174,14 @@ def _recording(source: _Source, joints: Sequence[str]) -> Recording:
     except RecordingError:
         if chosen:
             raise
-        raise reason from None  # the user must say which joints are meant
+        raise reason from None  # the user must name the joints
     return replace(recording, repairs=repairs)
 
 
 def _by_stamps(name: str, parts: Sequence[Columns], arrival: bool) -> tuple[list[Columns], StampRepairs]:
-    """Sort every source by its stamps, without the messages that :func:`.in_order` drops.
+    """Sort the messages of every source by stamp, except messages that :func:`.in_order` leaves out.
 
-    Raises RecordingError: the publisher of the joint states does not stamp them.
+    Raises RecordingError: stamps of joint states are zero or hardly change.
     """
     ordered, repairs = [], StampRepairs()
     for part in parts:
@@ -194,7 +194,7 @@ def _by_stamps(name: str, parts: Sequence[Columns], arrival: bool) -> tuple[list
 
 
 def _joint_states(parts: Sequence[Columns]) -> list[Columns]:
-    """Joint states in the order of their first messages; the first source names the joints."""
+    """Joint states, sorted by the first message of each source; the first source defines the order of the joints."""
     return sorted((part for part in parts if part.type == msg.JOINT_STATE), key=lambda part: part.place)
 
 

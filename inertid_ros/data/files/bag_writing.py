@@ -23,9 +23,9 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
     """Write a recording as a rosbag2 directory ``path``; the directory appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``
-    without a twist, ``/twist`` without a pose) and ``/imu``. These messages cannot hold a measured acceleration; it is
-    not written. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite`` replaces a bag that
-    this function wrote.
+    without a twist, ``/twist`` without a pose) and ``/imu``. Measured accelerations are not written, because these
+    messages have no field for them. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite``
+    replaces a bag that this function wrote.
 
     Raises OutputError: ``path`` cannot be written, or has other content.
     Raises RecordingError: a library for bags is missing.
@@ -51,7 +51,7 @@ def check_bag(path: str | Path, force: bool | None = None, inputs: Iterable[str 
 
 
 class _Stream(NamedTuple):
-    """One topic of a recording: values ``(N, k)`` by channel, frame of the header, joints or child frame."""
+    """One topic of a recording: values ``(N, k)`` by channel, frame of the header, names of joints or child frame."""
 
     topic: str
     type: str
@@ -61,12 +61,12 @@ class _Stream(NamedTuple):
 
 
 def recorded_topics(recording: Recording) -> dict[str, str]:
-    """Topic to type of the messages of a recording."""
+    """Message type by topic, for a recording that is written as a bag."""
     return {stream.topic: stream.type for stream in _streams(recording)}
 
 
 def recorded_messages(recording: Recording, start_ns: int) -> Iterator[BagMessage]:
-    """Yield all samples as messages, stamped from ``start_ns`` on."""
+    """Yield all samples as messages; the stamp of the first sample is ``start_ns``."""
     streams = _streams(recording)
     for row, nanoseconds in enumerate(np.rint((recording.time - recording.time[0]) * 1e9).astype(np.int64)):
         stamp = start_ns + int(nanoseconds)

@@ -21,7 +21,7 @@ class Columns:
     Attributes
     ----------
     source : joints of joint states, or the frame of wrenches.
-    place : time of recording of the source's first message [ns], and the place of this message in memory.
+    place : time of recording of the source's first message [ns], and the offset of this message in memory.
     indices : (N,), indices of the messages among all messages of the topic.
     times_ns, stamps_ns : ndarray of int64, shape (N,)
         Times of recording, and header stamps or (if the caller wants them) times of recording [ns].
@@ -38,7 +38,7 @@ class Columns:
     values: dict[str, Array]
 
     def rows(self, chosen: NDArray[np.intp]) -> "Columns":
-        """Messages at indices."""
+        """Columns of the messages at the indices ``chosen``."""
         arrays: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("indices", "times_ns", "stamps_ns")}
         return replace(self, **arrays, values={channel: rows[chosen] for channel, rows in self.values.items()})
 
@@ -61,7 +61,7 @@ class TopicColumns:
     ----------
     bag : name in errors.
     arrival : whether stamps are times of recording.
-    frame : frame of wrenches; empty takes the frame in the messages.
+    frame : frame of wrenches; if empty, the frame in the messages.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class TopicColumns:
         return _Group(layout, source, (int(messages.times[index]), int(messages.offsets[index])))
 
     def _joined(self, pieces: list[Columns]) -> Columns:
-        """Join the messages of one source; some may list its joints in another order."""
+        """Join the pieces of one source, which may list its joints in different orders."""
         source = pieces[0].source
         channels: dict[str, list[Array]] = {channel: [] for channel in pieces[0].values}
         for piece in pieces:

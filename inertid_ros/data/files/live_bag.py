@@ -1,9 +1,9 @@
 """A rosbag2 directory that is complete at every moment, even if its writer is killed.
 
-MCAP records are appended without chunks. Each commit is one positional write of the new records followed by the end of
-an MCAP file (data end, footer, magic), from the position of the previous end. So the file is a valid MCAP file after
-every commit, and a killed process loses only uncommitted messages. ``metadata.yaml`` exists from the start and
-contains ``inertid_finalised: 'false'`` until the bag is closed.
+MCAP records are appended without chunks. Each commit writes the new records and a new end of the file (data end,
+footer, magic) in one positional write that overwrites the previous end. So the file is a valid MCAP file after every
+commit, and a killed process loses only uncommitted messages. ``metadata.yaml`` exists from the start and contains
+``inertid_finalised: 'false'`` until the bag is closed.
 """
 
 import contextlib
@@ -72,9 +72,9 @@ class LiveBag:
         return self.path / f"{self.path.name}_0.mcap"
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Add one serialised message of the topic with this index; it is safe after the next commit.
+        """Add one serialised message of the topic with index ``topic``; the next commit makes the message safe.
 
-        Raises RecordingError if it is larger than ``max_message_mb``.
+        Raises RecordingError if the message is larger than ``max_message_mb``.
         """
         if len(data) > self.options.max_message_mb * _MIB:
             raise RecordingError(
@@ -162,14 +162,14 @@ class LiveBag:
         self._save_metadata()
 
     def _put(self, content: bytes) -> None:
-        """Write once at the end; after a failure restore the old end, in blocks that the file already has."""
+        """Write ``content`` over the end; after a failure restore the old end, in blocks that the file already has."""
         try:
             written = os.pwrite(self._descriptor, content, self._end)
             while written < len(content):  # a signal or a full disk; the next call fails on a full disk
                 written += os.pwrite(self._descriptor, content[written:], self._end + written)
         except OSError as error:
             tail = mcap.end(self._end)
-            with contextlib.suppress(OSError):  # a reader of cut files still finds every committed record
+            with contextlib.suppress(OSError):  # readers of cut files find every committed record without this end
                 os.pwrite(self._descriptor, tail, self._end)
                 os.ftruncate(self._descriptor, self._end + len(tail))
             raise self._failure(error) from None
@@ -179,7 +179,7 @@ class LiveBag:
 
 
 def free_space_mb(directory: str | Path) -> float:
-    """Free space at a directory that exists or would be made [MiB]; NaN if unknown."""
+    """Free space [MiB] on the disk of a directory that exists or would be created; NaN if unknown."""
     path = Path(directory).expanduser().absolute()
     try:
         while not path.exists():

@@ -1,4 +1,4 @@
-"""LiveRecording: messages accepted, counted, synchronised and written while a robot moves."""
+"""Check, count, synchronise and write messages while a robot moves."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _MIN_GAP_STEPS = 10  # with fewer, the rate is too uncertain to find a gap
 
 @dataclass
 class MessageCounts:
-    """Messages so far."""
+    """Numbers of messages so far."""
 
     accepted: int = 0  # joint states written and handed on
     rejected: int = 0  # not finite, of wrong length or joints, or too large
     out_of_order: int = 0  # stamps repeat, or go back too far; a slightly late message is put in order
-    gaps: int = 0  # places of lost samples, by the stamps
+    gaps: int = 0  # long steps between stamps, at which samples were lost
 
 
 class LiveRecording:
@@ -37,7 +37,7 @@ class LiveRecording:
     assembler : synchronises the channels; also an attribute.
     bag : bag to which accepted messages are written unchanged.
     max_gap_periods : a step between stamps above this many median steps is a gap.
-    prelude : topic index and content of messages that the bag holds before all other messages.
+    prelude : topic index and content of messages that are written to the bag before all other messages.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class LiveRecording:
 
     @property
     def rate_hz(self) -> float:
-        """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
+        """Rate of the joint states [Hz], from the median of recent stamp steps; 0 while unknown."""
         return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
 
     def add_joint_state(self, topic: int, data: bytes, names: list[str], stamp_ns: int,
@@ -84,7 +84,7 @@ class LiveRecording:
         try:
             self._check(tuple(names), stamp_ns, position, effort)
             if self.assembler.add_joint_states(names, stamp_ns, position, velocity, effort):
-                self._write(topic, stamp_ns, data)  # else it lacks the wanted joints, such as a gripper's message
+                self._write(topic, stamp_ns, data)  # else the message lacks the wanted joints (such as a gripper's)
         except RecordingError as error:
             return self._refuse(error)
         if self.assembler.samples > samples:
@@ -94,7 +94,7 @@ class LiveRecording:
     def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, NDArray[np.float64]]) -> bool:
         """Take a message with values of further channels (see :meth:`.RecordingAssembler.add`); False if rejected.
 
-        A message without channels is only written.
+        A message without channels is only written to the bag.
         """
 
         try:
@@ -114,7 +114,7 @@ class LiveRecording:
         self.counts.rejected += 1
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
-        """Return the complete samples and flags of samples that follow a gap; None before the first joint state."""
+        """Return the complete samples, and flags of samples that follow a gap; None before the first joint state."""
         block = self.assembler.take(final)
         if block is None:
             return None
@@ -148,7 +148,7 @@ class LiveRecording:
         return False
 
     def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Write a message at a time that never goes back, as readers require, although topics are not in order."""
+        """Write a message; its time of recording never goes back, as readers require, even if stamps of topics do."""
         if self.bag is None:
             return
         self._written_ns = max(self._written_ns, stamp_ns)
@@ -162,7 +162,8 @@ class LiveRecording:
         elif stamp_ns > self._last_ns:
             step = stamp_ns - self._last_ns
             longest, steps = step / self._max_gap_periods, self._steps
-            # Compare with the least step first: the median takes longer, and NumPy's median longer than all other work.
+            # Compare with the least step first: sorting takes longer, and NumPy's median takes longer than all other
+            # work here.
             if len(steps) >= _MIN_GAP_STEPS and longest > min(steps) and longest > sorted(steps)[len(steps) // 2]:
                 self.counts.gaps += 1
                 self._gap_stamps.append(stamp_ns)

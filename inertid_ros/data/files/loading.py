@@ -1,4 +1,4 @@
-"""Recordings from and to files: NumPy's ``.npz``, tables and bags, distinguished by their content."""
+"""Load recordings from ``.npz`` files, tables and bags, distinguished by their content; write ``.npz`` files."""
 
 import io
 import re
@@ -42,16 +42,16 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
         stamps: str = "header", longest: int | None = None) -> Recording:
     """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
 
-    Raises RecordingError: another format, or unreadable; see :func:`read_npz`, :func:`.table_reading.read_table` and
-    :func:`.bag_reading.read_bag`.
+    Raises RecordingError: the file has another format or is unreadable; see :func:`read_npz`,
+    :func:`.table_reading.read_table` and :func:`.bag_reading.read_bag`.
 
     Parameters
     ----------
-    topics : topics of a bag, and joints by their names in it; ignored for other files.
+    topics : topics of a bag, and joints to take by their names in the bag; ignored for other files.
     joints : joints of the robot and their names in recordings: the result has the names of the URDF. Messages of a bag
         without these joints are skipped.
     stamps : time of the messages of a bag: "header", or "arrival" if headers are empty.
-    longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
+    longest : maximal number of joint states of a bag; TooLongError if there are more. Other files have no limit.
     """
     path, joints = Path(path), joints or RecordedJoints()
     if not is_bag(path):
@@ -153,7 +153,7 @@ def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
 
 
 def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
-    """Channels in the order of their stamps, without repeated stamps and a few stamps of another clock."""
+    """Sort channels by stamp; leave out repeated stamps and, if they are few, stamps of another clock."""
     time = content["time"]
     if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
         return content, StampRepairs()
@@ -167,7 +167,7 @@ def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], St
 def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
     """Write a recording to ``path``, atomically; ``overwrite`` replaces a regular file.
 
-    Raises OutputError: it cannot be written.
+    Raises OutputError: the file cannot be written.
     """
     buffer, content = io.BytesIO(), dict[str, Any](recording.channels)
     np.savez_compressed(buffer, joint_names=np.array(recording.joint_names), **content)

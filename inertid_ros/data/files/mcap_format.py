@@ -1,10 +1,11 @@
 """The MCAP format (https://mcap.dev/spec): records of a live bag, messages of whole and damaged files.
 
-A file is the magic, records of (opcode, length, content), and the magic again. A recorder that is killed leaves a file
-without summary and footer, perhaps in the middle of a record: everything before the break is still readable.
+A file is the magic, records of (opcode, length, content), and the magic again. A killed recorder leaves a file without
+summary and footer, perhaps cut within a record; everything before the cut is still readable.
 
-Messages are found without a step of Python for each message. A recorder writes topics in turn, so that the lengths of
-records repeat. Predicted records are checked all at once; after a wrong prediction, records are read one by one.
+Reading does not loop over messages in Python. A recorder writes topics in turn, so that opcodes and lengths of records
+repeat. The next records are predicted from this pattern, and all predictions are checked at once; after a wrong
+prediction, records are read one by one.
 """
 
 import mmap
@@ -27,12 +28,12 @@ HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
 CHUNK, STATISTICS, DATA_END = 0x06, 0x0B, 0x0F
 _RECORD_HEAD = struct.Struct("<BQ")  # opcode and length
 _MESSAGE_HEAD = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
-_MAX_CHANNEL_BYTES = 32 * 2**10  # a library takes a second to parse this much YAML of its quality of service
+_MAX_CHANNEL_BYTES = 32 * 2**10  # a library takes a second to parse YAML of this size (quality of service)
 _DECOMPRESSION_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}  # both come with rosbags
 _MAX_PATTERN_RECORDS = 16  # longest sequence of lengths that is recognised as repeating
 _MIN_SINGLE_RECORDS, _MAX_SINGLE_RECORDS = 32, 4096  # records read one by one, at a time
 _MIN_PREDICTED_RECORDS, _MAX_PREDICTED_RECORDS = 2048, 65536
-_MAX_PREDICTED_BYTES = 2**26  # range of a prediction: the pages around every head come into memory
+_MAX_PREDICTED_BYTES = 2**26  # range of a prediction: checking loads the pages around every record head
 _CHUNKS_AHEAD = 2  # chunks decompressed while another chunk is decoded
 
 
@@ -109,7 +110,7 @@ class McapFile:
     ----------
     types : topic to type of all topics so far.
     counts : topic to number of messages so far.
-    is_damaged : whether the file lacks its end, or damage was met so far.
+    is_damaged : whether the file lacks its end, or other damage was found so far.
     """
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
@@ -124,7 +125,7 @@ class McapFile:
         """Yield topics and messages of consecutive pieces of the file; damaged content never raises.
 
         Raises OSError: the file cannot be read at all.
-        Raises RecordingError: a topic is not CDR; MissingPackageError.
+        Raises RecordingError: a topic is not CDR, or a package for decompression is missing (MissingPackageError).
         """
         try:
             yield from self._batches()
@@ -157,7 +158,7 @@ class McapFile:
                 _release(pages)
 
     def _messages(self, content: Bytes, records: "Records") -> Iterator[tuple[str, RawMessages]]:
-        """Messages among records, by channel."""
+        """Yield the messages among ``records``, in one piece per channel."""
         self._describe(content, records)
         chosen = np.flatnonzero(records.opcodes == MESSAGE)
         if not len(chosen):
@@ -179,7 +180,7 @@ class McapFile:
                 yield topic, RawMessages(content, begins, counts, heads["time"][rows].astype(np.int64))
 
     def _describe(self, content: Bytes, records: "Records") -> None:
-        """Take up schemas and channels; a file has a few, and every chunk may repeat them."""
+        """Store the schemas and channels among ``records``; every chunk may repeat them."""
         for index in np.flatnonzero((records.opcodes == SCHEMA) | (records.opcodes == CHANNEL)):
             at = int(records.offsets[index])
             if records.opcodes[index] == SCHEMA:
@@ -277,7 +278,7 @@ def _zstd() -> Any:
 
 
 def _is_one_frame(data: bytes, size: int) -> bool:
-    """Whether compressed data are a single frame that expands to ``size`` bytes; True without a library."""
+    """Whether compressed data are a single frame that expands to ``size`` bytes; True without a Zstandard library."""
     try:
         zstd = _zstd()
     except ImportError:
@@ -323,7 +324,7 @@ class Records(NamedTuple):
 def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
     """Yield all records from ``start`` to ``stop``, or to the end of the data section.
 
-    Raises ValueError: a record is longer than its file. If it is a chunk, its existing part is yielded before.
+    Raises ValueError: the last record is cut short; if it is a chunk, its existing part is yielded before.
     """
     position, singles = start, _MIN_SINGLE_RECORDS
     while position < stop:
@@ -345,9 +346,9 @@ def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
 
 
 def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[list[tuple[int, int, int]], int]:
-    """Up to ``count`` records (opcode, offset, length), and the start of the next one.
+    """Up to ``count`` records (opcode, offset, length), and the start of the next record.
 
-    The start is ``stop`` at the end of the data section, and later if a record is cut.
+    This start is ``stop`` at the end of the data section, and beyond ``stop`` if a record is cut short.
     """
     heads: list[tuple[int, int, int]] = []
     while position < stop and len(heads) < count:
@@ -367,7 +368,7 @@ def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[l
 
 
 def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Shortest sequence that the last records repeat twice; empty without a repetition."""
+    """Shortest sequence (opcode, length) that ends the records twice in a row; empty if there is none."""
     for period in range(1, min(_MAX_PATTERN_RECORDS, len(heads) // 2) + 1):
         if heads[-period:] == heads[-2 * period : -period]:
             return heads[-period:]

@@ -20,7 +20,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 class SqliteFile:
-    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if ``topics`` is empty."""
+    """Messages of one file; see :class:`.McapFile`. If ``topics`` is empty, the messages of all topics are counted."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
@@ -50,7 +50,7 @@ class SqliteFile:
             raise FormatError(f"holds an invalid message: {error}") from None
 
     def _wanted(self, database: sqlite3.Connection) -> dict[int, str]:
-        """Key to name of the wanted topics."""
+        """Name of each wanted topic, by its key in the database."""
         counts = {} if self._topics else dict(database.execute(_COUNTS_QUERY).fetchall())  # reads the whole table
         wanted = {}
         for key, topic, message_type, encoding in database.execute(_TOPICS_QUERY).fetchall():
@@ -67,8 +67,8 @@ class SqliteFile:
 def check_tables(path: Path) -> None:
     """Check a database before it is read.
 
-    Raises FormatError: it cannot be read or is cut short, a table is computed, or the name or type of a topic is not
-    text.
+    Raises FormatError: the database cannot be read or is cut short, a table or column is computed, or the name or type
+    of a topic is not text.
     """
     with open_file(path) as content:
         head = content.read(32)

@@ -29,7 +29,7 @@ _UNITS = {
     **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
     "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
 }  # fmt: skip
-_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # time since 1970: larger numbers have this unit [s]
+_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # limits for time since 1970: larger numbers have this unit [s]
 _MAX_NAMED = 8
 _REMEDY = (
     "name the columns time, and position, velocity and effort of each joint, as in 'time,joint1_position,joint1_effort'"
@@ -48,8 +48,8 @@ class _Column(NamedTuple):
 def read_table(path: Path) -> dict[str, np.ndarray]:
     """Return ``joint_names``, ``time``, ``position`` and, if present, ``velocity`` and ``effort``.
 
-    The first line names the columns: words for position, velocity and effort before or behind the name or number of
-    the joint, with a unit in brackets if it is not SI. Without this line, rows must come from
+    The first line names the columns: a word for position, velocity or effort before or after the name or number of the
+    joint, with a unit in brackets if it is not SI. Without this line, rows must come from
     ``ros2 topic echo --csv /joint_states``. Rows without any position are left out, empty cells are NaN.
 
     Raises RecordingError: columns are not understood, or have an unknown unit.
@@ -102,7 +102,7 @@ def _headed(
 
 
 def _column(path: Path, name: str) -> _Column | None:
-    """Content of a column by its name; None if it is not a channel of a joint."""
+    """Column with this name; None if the name is not that of a joint's channel."""
     index, unit = "", ""
     if bracket := _BRACKET.search(name):
         name = name[: bracket.start()]
@@ -120,14 +120,14 @@ def _column(path: Path, name: str) -> _Column | None:
             joint = before[1] or before[2]
         else:
             continue
-        if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
+        if joint.lower() in ("x", "y", "z", "w"):  # component of a wrench or pose
             return None
         return _Column("/".join(parents), joint, quantity, _factor(path, name, unit))
     return None
 
 
 def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str:
-    """Group of columns, as of one topic, with most joints with efforts, or with positions if all lack efforts."""
+    """Group of columns, as of one topic, with most joints that have position and effort; in a tie, most positions."""
     joints = defaultdict[str, dict[str, set[str]]](lambda: defaultdict(set))
     for column in columns:
         joints[column.group][column.quantity].add(column.joint)
@@ -147,7 +147,7 @@ def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str
 
 
 def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[int, float]]:
-    """Columns whose sum is the stamp, and their factors."""
+    """Columns whose sum is the stamp [s], each with its factor to seconds."""
     own = [name.strip("/").removeprefix(f"{group}/").removeprefix("field.").lower() for name in header]
     bare = [_BRACKET.sub("", name) for name in own]
     for index, name in enumerate(bare):

@@ -18,7 +18,7 @@ _log = NoticeLogger(__name__)
 MAX_CUTOFF_PER_RATE = 0.4  # leaves room for the filter to fall off below half of the sample rate
 # Spectra.
 _MOTION_POWER_SHARE = 0.99  # share of the velocity power that counts as motion
-_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # share of the velocity power; limit of the 99 % frequency over it
+_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # share of the velocity power; limit of 99 % over 95 % frequency
 _SIGNAL_TO_NOISE = 10.0  # density over the noise floor; smaller ratios may be scatter of the noise
 _BINS_PER_OCTAVE = 8  # densities of bins scatter less than densities of single frequencies
 _PLATEAU_SLOPE = -1.0  # powers of two per octave: noise falls more slowly, the tail of a motion faster
@@ -28,17 +28,17 @@ _SPECTRUM_GAP_S = 1.0  # gaps up to this length are bridged: power hardly depend
 # Leaps, see without_rare_leaps.
 _LEAP_WINDOW_S = 1.0  # accelerations in this window are compared with the rest of the recording
 _ACCELERATION_LAG_S = 0.05  # lag of second differences; encoder noise hardly matters at this lag
-_MIN_TRAVEL_SHARE = 0.05  # share of a joint's largest travel in a window; with less the joint rests
-_LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # RMS acceleration over its 75 % quantile in moving windows
-_MAX_LEAP_SHARE = 0.15  # share of the moving windows
+_MIN_TRAVEL_SHARE = 0.05  # travel in a window over the joint's largest; with less the joint rests
+_LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # leap, window next to it: RMS acceleration over its 75 % quantile
+_MAX_LEAP_SHARE = 0.15  # share of the moving windows; with more, leaps belong to the motion
 # Automatic cutoff, see automatic_cutoff.
 _ACCELERATION_NOISE_SHARE = 0.01  # RMS noise over RMS acceleration
 _MAX_NOISY_RATIO = 2.0  # cutoff over the cutoff of the noisiest joint; its noise is then 6 % of its acceleration
-_REVERSAL_BAND_RATIO = 74.0  # band of a motion's reversals over the frequency of the motion
+_REVERSAL_BAND_RATIO = 74.0  # band of friction reversals over the frequency of the motion
 _MAX_FASTER_RATIO = 8.0  # frequency of a joint over the median frequency; a gripper that snaps is faster
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
 _BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
-_LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion and passes the filter
+_LINEAR_AMPLITUDE = 0.02  # rad or m, RMS; torque is linear in a smaller motion, and the filter removes both alike
 
 
 class Spectrum(NamedTuple):
@@ -54,10 +54,11 @@ class Spectrum(NamedTuple):
     acceleration_power : (n,), mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
     power_hz : (n,), 99 % of the acceleration power beyond the motion lies below it [Hz]: the band of a recording that
         was low-passed before, otherwise the whole band.
-    tail_hz : ndarray, shape (n,)
-        Frequency up to which acceleration above ``5 motion_hz`` has a twentieth of its power below ``5 motion_hz`` [Hz]
+    tail_hz : (n,), acceleration between ``5 motion_hz`` and this frequency has a twentieth of the power of
+        acceleration below ``5 motion_hz`` [Hz].
     rate_hz : lowest sample rate of the pieces [Hz].
-    slowest_hz : rate of new positions of a joint that keeps its values for longer than the other joints [Hz].
+    slowest_hz : lowest rate of new positions among joints that keep their values for longer than the other joints
+        [Hz].
     """
 
     motion_hz: Array
@@ -72,8 +73,11 @@ class Spectrum(NamedTuple):
 
 
 def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Array, float]:
-    """Frequencies ``(K,)`` of one piece; their widths, power ``(K, n)`` and white noise ``(n,)``, each multiplied by
-    the duration; and the duration [s]."""
+    """Periodogram of one piece of evenly spaced values ``(N, n)``.
+
+    Returns frequencies ``(K,)`` [Hz]; widths ``(K,)`` of the frequency bins, power ``(K, n)`` and density of white
+    noise ``(n,)``, each multiplied by the duration of the piece; and the duration [s].
+    """
     # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
     frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
     seconds = len(values) * period
@@ -95,7 +99,7 @@ def _white_noise(values: Array, period: float) -> Array:
 
 
 def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
-    """Common spectrum of all pieces: evenly spaced positions ``(N, n)`` [rad or m] and their period [s]."""
+    """Common spectrum of pieces; each has evenly spaced positions ``(N, n)`` [rad or m] and their period [s]."""
     long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES]
     long = long or [max(pieces, key=lambda piece: len(piece[0]))]
     frequencies, widths, energies, noise, durations = zip(*(_periodogram(*piece) for piece in long), strict=True)
@@ -111,9 +115,9 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
     """Cut out the few seconds in which a moving joint accelerates far more than usual.
 
-    A delayed controller catches up with its trajectory in a leap. Tenths of a second of it dominate the spectrum of a
-    minute, but the bandwidth must describe the usual motion. Frequent leaps belong to the motion and stay. Pieces are
-    positions ``(N, n)`` [rad or m] and their period [s].
+    A delayed controller catches up with its trajectory in a leap. A leap of some tenths of a second dominates the
+    spectrum of a minute, but the bandwidth must describe the usual motion. Frequent leaps belong to the motion and
+    stay. Pieces are positions ``(N, n)`` [rad or m] and their period [s].
     """
     windows = [
         (piece, slice(begin, begin + length))
@@ -142,7 +146,7 @@ def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Arra
 
 
 def _acceleration(values: Array, period: float) -> Array:
-    """Root mean square ``(n,)`` of second differences [rad/s^2 or m/s^2]; 0 for too few values."""
+    """RMS acceleration ``(n,)`` from second differences [rad/s^2 or m/s^2]; 0 for too few values."""
     lag = max(round(_ACCELERATION_LAG_S / period), 1)
     second = values[2 * lag :] - 2 * values[lag:-lag] + values[: -2 * lag]
     if not len(second):
@@ -180,9 +184,9 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
 
 
 def _motion_end(frequency: Array, signal: Array) -> float:
-    """Frequency below which the motion's share of the velocity power lies.
+    """Frequency below which 99 % of the velocity power lies, or 95 % if the 99 % frequency is over ten times higher.
 
-    If the last few per cent lie far above the rest, they are coloured noise, for example of stamps.
+    Such a distant rest of the power is coloured noise, for example from jitter of the stamps.
     """
     velocity = np.cumsum(signal * frequency**2)
     most, end = frequency[np.searchsorted(velocity, np.array([_CORE_POWER_SHARE, _MOTION_POWER_SHARE]) * velocity[-1])]
@@ -190,9 +194,9 @@ def _motion_end(frequency: Array, signal: Array) -> float:
 
 
 def _first_plateau(density: Array) -> float:
-    """Density of the first two octaves of bins beyond the motion over which it hardly falls; 0 if it always falls.
+    """Density in the first two octaves beyond the motion in which the density hardly falls; 0 if it always falls.
 
-    Low-passed noise is white up to some frequency and absent beyond; up to this frequency its density is a plateau.
+    Low-passed noise is white up to some frequency and absent beyond; below this frequency its density is a plateau.
     """
     count = 2 * _BINS_PER_OCTAVE + 1
     octaves = np.arange(count) / _BINS_PER_OCTAVE
@@ -206,22 +210,24 @@ def _first_plateau(density: Array) -> float:
 def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     """Cutoff [Hz] that passes the excited motion and little of the noise; a tenth of the sample rate without motion.
 
-    - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
-      density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``.
-      Among the joints that move far, its root stays below 1 % of the acceleration of the median joint, and below 6 %
-      for every other joint, because all torques depend on every joint.
+    - Noise in the regressor makes least squares underestimate parameters by the noise's share of the power. White
+      noise of density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a
+      cutoff ``f``. Among the joints that move far, the root of this variance is at most 1 % of the RMS acceleration
+      for the median joint, and at most 6 % for every joint, because all torques depend on every joint.
     - At most 74 times the frequency ``f`` of the motion. Friction reversals have the widest band of all modelled
-      effects. A drive that swings with ``f`` passes the speeds below 3 % of its maximum, which are not fitted, in
-      ``2 * 0.03 / (2 pi f)``. At this cutoff the rise time of the low-pass, 0.35 over its cutoff, is half of this time.
-    - At most the band of a recording that was low-passed before. For the median joint, at most the band in which the
-      acceleration beyond the motion has a twentieth of the power: noise low-passed by a driver is not white.
+      effects. Speeds below 3 % of a drive's maximum are not fitted; a drive that swings at ``f`` passes through these
+      speeds in ``2 * 0.03 / (2 pi f)``. At a cutoff of ``74 f``, the rise time of the low-pass (0.35 over the cutoff)
+      is half as long.
+    - At most ``power_hz``, the band of a recording that was low-passed before, and at most the median ``tail_hz`` of
+      the joints that move far: noise that a driver has low-passed is not white.
     - At least five times the frequency of the motion, for products of velocities and gravity; at most 0.4 times the
-      sample rate; at least 1 Hz (or a tenth of the rate if that is less).
+      sample rate; at least 1 Hz (or a tenth of the sample rate, if lower).
 
-    The frequency of the motion is the highest among the joints that move far, without unusually fast joints. The torque
-    of a held, trembling joint is linear in its motion, and the filter removes both alike. A free base is measured with
-    far more noise than joints: if ``base``, the spectrum of its measurement, falls to the noise at a lower frequency,
-    the cutoff follows down to three times the motion.
+    The frequency of the motion is the highest among the joints that move far, without unusually fast joints. Joints
+    that are held and tremble do not count: their torque is linear in the motion, and the filter removes both alike. A
+    free base is measured with far more noise than joints: if the spectrum ``base`` of its measurement falls to the
+    noise at a lower frequency, the cutoff is lowered to that frequency, but not below three times the frequency of the
+    motion.
     """
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():
@@ -252,8 +258,8 @@ def _fastest(motion_hz: Array) -> float:
 def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
     """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
 
-    Positions that keep their values form stairs, and the steps would look like fast motion. So only one sample per new
-    value enters the spectrum.
+    Positions that keep their values for several samples form stairs, and the steps would look like fast motion. So
+    only one sample per new value enters the spectrum.
     """
     joints, bases = [], []
     for recorded in recordings:

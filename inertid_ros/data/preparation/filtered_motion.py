@@ -1,4 +1,4 @@
-"""Motion of joints and of a free base, with one low-pass for all channels; sliding drives and transients."""
+"""Filtered motion of joints and of a free base, with one low-pass for all channels; sliding drives; transients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class FilteredMotion(NamedTuple):
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity and acceleration in the model's order.
     effort : (N, n), joint torque or force [N m or N].
     effort_measured : bool (N, n), False if the filter mixes in interpolated effort.
-    usable : bool (N,), False at an edge, in which the filter settles, and if it mixes in interpolated motion.
+    usable : bool (N,), False near the ends, while the filter settles, and if the filter mixes in interpolated motion.
     wrenches : (N, k, 6), force [N] and torque [N m] of the model's ``k`` contacts.
     """
 
@@ -138,12 +138,12 @@ def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: R
 
 def base_acceleration(
         specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array) -> Array:
-    """Acceleration ``(N, 6)`` of a base (derivative of the twist in its frame) less gravity, from an inertial unit.
+    """Derivative ``(N, 6)`` of a base's twist in the base frame, minus gravity, from an inertial measurement unit.
 
-    The specific force is moved to the origin of the base by the lever arm, and the rotation of the frame is subtracted:
-    ``f - alpha x r - w x (w x r) - w x v``. Add gravity in the base frame to get the acceleration itself. All vectors
-    ``(N, 3)`` are in the axes of the base: specific force [m/s^2], which points up at rest, rate and its derivative,
-    velocity of the origin; the lever arm ``(3,)`` leads to the unit [m].
+    The linear part is ``f - alpha x r - w x (w x r) - w x v``, the angular part ``alpha``; add gravity in the base
+    frame for the full derivative. All vectors ``(N, 3)`` are in the axes of the base: specific force ``f`` [m/s^2],
+    which points up at rest; angular velocity ``w`` and its derivative ``alpha``; velocity ``v`` of the base's origin.
+    The lever arm ``r (3,)`` points from the origin to the unit [m].
     """
     centripetal = np.cross(rate, np.cross(rate, lever_arm))
     linear = specific_force - np.cross(rate_derivative, lever_arm) - centripetal - np.cross(rate, velocity)
@@ -151,7 +151,7 @@ def base_acceleration(
 
 
 def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
-    """Refuse a twist that is empty or in the axes of the world, as many publishers send it."""
+    """Refuse a twist that is zero or in the axes of the world, as many publishers send it."""
     (first,) = derivatives(q, period, (1,))
     speed = np.hstack([rotate_back(q[:, 3:], first[:, :3]), body_rate(q[:, 3:], first[:, 3:])])
     for part, what in ((slice(0, 3), "linear"), (slice(3, 6), "angular")):
@@ -164,15 +164,16 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
 
 
 def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
-    """Speed ``(n + couplings,)`` that each drive hardly exceeds (99th percentile) in pieces of joint velocities."""
+    """Speed ``(n + couplings,)`` that each drive hardly exceeds (99th percentile), from joint velocities of pieces."""
     return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
 
 
 def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout) -> Array:
     """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s].
 
-    Each is a share of the drive's fast speed (slower drives rest or preslide), but above the noise of the velocities,
-    with standard deviations ``noise_deviation (n,)``.
+    Each speed is a share of the drive's ``fast`` speed, because slower drives rest or preslide, but at least
+    ``RESTING_SPEED`` and three standard deviations of the noise of the drive's velocity. ``noise_deviation (n,)`` is
+    the standard deviation of the noise of each joint's velocity.
     """
     noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
     return np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED)
@@ -182,8 +183,8 @@ def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
         low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
     """Flag ``(N, n)`` the samples in which all drives with friction on a joint slide; true if friction is not modelled.
 
-    ``velocity (N, n)`` of a piece has the rate of the recording; ``low_pass`` is the filter of the torque. A filtered
-    sample is a mixture of samples, and few of them are slow if a drive reverses swiftly.
+    ``velocity (N, n)`` of a piece has the rate of the recording; ``low_pass`` is the filter of the torque. The filter
+    mixes neighbouring samples; a drive slides if slow samples have at most half of the weight, as in a swift reversal.
     """
     drives = layout.drive_ratios
     with_friction = np.ones(len(drives), dtype=bool)

@@ -1,4 +1,4 @@
-"""Resampling of pieces between gaps to even stamps; zero-phase low-pass and derivatives."""
+"""Resample the pieces between gaps to even stamps; zero-phase low-pass and derivatives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ BRIDGED = "bridged"  # key of flags for all channels; other keys are channels
 _EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
 _BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged
 _MAX_INSTANTS_PER_SAMPLE = 100.0  # grid instants per sample; with more, stamps are not instants of measurement
-_BRIDGED_DISTANCE_PERIODS = 0.99  # at an instant farther from every sample, samples were lost
-_BRIDGED_CUTOFF_PERIODS = 0.25  # for this time a filtered signal is nearly straight
-_BRIDGED_MOTION_PERIODS = 0.05  # for this time a motion differs by 1 % from a straight line
+_BRIDGED_DISTANCE_PERIODS = 0.99  # samples were lost at an instant farther from every sample
+_BRIDGED_CUTOFF_PERIODS = 0.25  # a filtered signal is nearly straight for this time
+_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line in this time
 _SAMPLES_PER_CUTOFF_PERIOD = 10.0  # rate of the result over the cutoff; at half of this rate the gain is below 1e-5
 _MIN_PIECE_SAMPLES = 16
 _MIN_PIECE_PERIODS = 4.0  # periods of the cutoff; a shorter piece is only filter transient
@@ -52,7 +52,7 @@ class Segment:
     period : sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
     replaced : channel to bool (N, n), flags of interpolated values; key :data:`BRIDGED` to bool (N, 1), flags of
-        samples over a short gap of all channels.
+        samples that bridge a short gap of all channels.
     first : index of the first sample on the grid of the whole recording.
     """
 
@@ -70,8 +70,8 @@ def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, option
         grid: EvenGrid | None = None) -> tuple[list[Segment], list[slice]]:
     """Even pieces longer than a filter transient, and the rows of each piece at the sample rate of the result.
 
-    Steps of the stamps are bridged up to the largest of a quarter of a period of the cutoff [Hz], a twentieth of a
-    period of the fastest motion [Hz], and the configured number of sample periods.
+    A step between stamps is bridged up to the longest of three times: a quarter of a period of the cutoff [Hz], a
+    twentieth of a period of the fastest motion ``motion_hz``, and the configured number of sample periods.
     """
     straight = _BRIDGED_MOTION_PERIODS / motion_hz if motion_hz > 0 else 0.0
     longest = max(options.max_gap_periods * recorded.period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)
@@ -87,15 +87,15 @@ def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, option
         lost = sum(map(len, pieces)) - sum(map(len, long))
         _log.info("%s: dropped %d samples in pieces too short to filter", recorded.name, lost)
     stride = max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))
-    return long, [slice(-piece.first % stride, None, stride) for piece in long]  # a part keeps the rows of the whole
+    return long, [slice(-piece.first % stride, None, stride) for piece in long]  # as in the whole recording
 
 
 def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
     """Split at steps longer than ``longest_gap`` [s], and put each piece on an even grid.
 
     Bursts of nearly equal stamps are averaged, because a spline through them would overshoot. A cubic spline
-    interpolates within a piece. A monotone cubic bridges lost samples; it stays between the values on both sides of the
-    gap. The first piece of a part continues the ``grid`` of its recording.
+    interpolates within a piece. A monotone cubic bridges lost samples; it stays between the values on both sides of
+    the gap. In a part of a long recording, the first piece continues the ``grid`` of the recording.
 
     Raises RecordingError: most stamps are too close together to be instants of measurement.
     """
@@ -142,7 +142,7 @@ def _average_bursts(recorded: CleanChannels, period: float) -> CleanChannels:
 
 
 def _mean_period(time: Array) -> float:
-    """Mean step without losses; unlike the median it does not drift from the stamps of a long recording."""
+    """Mean step without losses; a grid of the median step would drift from the stamps of a long recording."""
     steps = np.diff(time)
     return float(steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)].mean())
 
@@ -212,7 +212,7 @@ def _extension(values: Array, count: int, window: int) -> Array:
 def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:
     """Derivatives of even samples ``(N, n)``, of ``orders`` 1 to 3, by the interpolating quintic spline ([Unser1999]_).
 
-    Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative;
+    For a sinusoid with ten samples a period, the error is below 0.1 % in the first and 1 % in the second derivative;
     central differences are 6 % off.
     """
     knots = np.arange(float(len(values)))  # exactly even, unlike stamps in seconds

@@ -37,7 +37,7 @@ _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
 def momentum_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> CleanChannels:
     """Clean the channels that equations of momentum need.
 
-    Velocities are taken as measured if they were recorded, else from positions.
+    Recorded velocities are used unless ``motion_from`` is acceleration; otherwise positions are differentiated.
 
     Raises RecordingError: a joint, the speed of a wheel or the base twist is missing.
     """
@@ -141,7 +141,7 @@ def _check_conservation(name: str, time: Array, twist: Array, rates: Array, nois
 
 
 def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
-    """Refuse a recording whose integrated twist drifts far from its pose ``(N, 7)``, relative to its motion."""
+    """Refuse a recording if the integrated twist drifts far from the pose ``(N, 7)``, relative to its range."""
     turn, other = (Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
     for extents, drifts, what, unit in (

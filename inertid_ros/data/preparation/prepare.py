@@ -56,7 +56,7 @@ class Preparation:
     recording : raw channels.
     model : the robot; its joints are matched by name.
     equation_type : one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
-    shared : for a part of a long recording, see :func:`shared_by_parts`.
+    shared : values for a part of a long recording, see :func:`shared_by_parts`; None for a whole recording.
     """
 
     recording: Recording
@@ -67,14 +67,14 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording without stamp jitter and repeated states."""
+        """The recording, repaired by :func:`.as_measured`."""
         return as_measured(self.recording)
 
     @property
     def channels(self) -> CleanChannels:
-        """Clean channels; raises RecordingError if a channel that these equations need cannot be used.
+        """Clean channels; raises RecordingError if a channel that the equations need cannot be used.
 
-        Channels of a part of a long recording are cleaned at every use, to save memory for raw channels.
+        For a part of a long recording, channels are cleaned at every use instead of stored, to save memory.
         """
         return self._stored_channels if self.shared is None else self._clean_channels()
 
@@ -89,7 +89,7 @@ class Preparation:
 
     @property
     def base_channel(self) -> str | None:
-        """Channel of a free base from which its noise is estimated."""
+        """Channel from which the noise of a free base is estimated; None if it is not needed."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
         return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0] if of_force and self.model.free else None
 
@@ -99,9 +99,9 @@ class Preparation:
         return self.shared.spectra if self.shared else spectra([self.channels], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """Prepare samples below a cutoff [Hz]; 0 means the configured cutoff, or an automatic cutoff.
+        """Prepare samples below a cutoff [Hz]; 0 means the configured cutoff, or an automatic cutoff if it is 0 too.
 
-        Raises RecordingError: the recording lacks channels that these equations need, or cannot be used.
+        Raises RecordingError: the recording lacks channels that the equations need, or cannot be used.
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
@@ -117,11 +117,11 @@ class Preparation:
     def _force_samples(self, joints: Spectrum, cutoff: float) -> Samples:
         """Samples for equations of joint torques and of the wrench on the base.
 
-        All channels pass the same zero-phase filter, so that they stay in phase and equally delayed. External wrenches
-        enter by their contacts; if a wrench is faulty, the channels on which it acts are masked.
+        All channels pass the same zero-phase filter, so that they stay in phase. External wrenches add to the torque
+        through their contacts; if a wrench is faulty, the channels on which it acts are masked.
         """
         recorded, model, options, shared = self.channels, self.model, self.options, self.shared
-        # Even samples in pieces, all channels through one filter.
+        # Even samples in pieces; all channels pass one filter.
         grid, motion_hz = shared.grid if shared else None, float(joints.motion_hz.max())
         segments, chosen = even_pieces(recorded, motion_hz, cutoff, options, grid)
         pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
@@ -193,7 +193,7 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
 
 
 def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
-    """Compute from some parts the values that all parts of one long recording of forces share.
+    """Compute the values that all parts of a long recording share for force equations, from some of the parts.
 
     Raises RecordingError: a part cannot be used.
 
@@ -235,7 +235,7 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
 
 
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
-    """Values ``(..., nv)`` of channels from ``(..., n)`` of joints; a free base slides freely, its noise is unknown."""
+    """Extend values ``(..., n)`` of joints to all channels ``(..., nv)``: a free base slides (True), with noise 0."""
     base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 

@@ -31,9 +31,9 @@ BASE_SOURCES = {
 """Channels that each source of a free base's motion needs in addition to the pose, the noisiest first."""
 _MOTION = ("position", "velocity", "acceleration")  # each channel needs the channels before it
 _CARE_SHARE = 0.02  # replaced share of a channel's samples
-_CARE_GAP_SHARE = 0.1  # share of a recording's time in gaps
+_CARE_GAP_SHARE = 0.1  # share of the recording's time that gaps take
 _MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are harmless
-_MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more they are typical of the channel, and stay
+_MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more, they are typical of the channel and stay
 _MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 1 % of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}
@@ -46,13 +46,14 @@ class CleanChannels:
     Attributes
     ----------
     time : (N,), increasing stamps [s].
-    noise : noise of the channels of joints; used if given, else estimated.
+    noise : noise of joint channels, by channel; ``add_joints`` estimates missing entries.
     channels : name to (N, n), finite values; replaced values are interpolated linearly between their neighbours.
     replaced : name to bool (N, n), replaced values.
     faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
     held : number of samples for which the median joint in motion keeps its position; 1 if every sample is new.
-    slowest_hz : rate of new positions of a joint that keeps its values for longer than the other joints.
+    slowest_hz : lowest rate of new positions among joints that keep their values for longer than the other joints
+        [Hz].
     """
 
     name: str
@@ -79,7 +80,7 @@ class CleanChannels:
         return replace(self, time=self.time[rows], **by_row)
 
     def without_ends(self, skip_start: float, skip_end: float) -> "CleanChannels":
-        """Cut these seconds off the ends; raises RecordingError if fewer than four samples are left."""
+        """Cut ``skip_start`` and ``skip_end`` [s] off the ends; RecordingError if fewer than four samples are left."""
         time = self.time
         keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
         if keep.sum() < 4:
@@ -96,7 +97,7 @@ class CleanChannels:
 
         Parameters
         ----------
-        raw : channel to recorded values ``(N, n)``: ``position``, then ``effort`` and others; not always finite.
+        raw : channel to recorded values ``(N, n)``, which may not be finite; the first channel is ``position``.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may lack a drive; their effort is then always zero.
@@ -192,9 +193,10 @@ class CleanChannels:
         return np.where(revolute, turned, values)
 
     def _note_held(self, joints: Sequence[str]) -> None:
-        """Note the number of samples for which positions keep their values; interpolate a joint that alone does so.
+        """Note for how many samples positions keep their values; interpolate joints that keep them for longer.
 
-        The stairs of one joint lag behind the other joints, and a low-pass for the others does not remove the steps.
+        A joint is interpolated if it keeps its values for longer than the median joint: its stairs lag behind the
+        other joints, and a low-pass for the other joints does not remove the steps.
         """
         position = self.channels["position"]
         held = channel_faults.samples_held(position)
@@ -228,7 +230,7 @@ class CleanChannels:
 
 def force_channels(recording: Recording, model: RobotModel, options: PrepareOptions,
         noise: Mapping[str, ChannelNoise]) -> CleanChannels:
-    """Clean the channels that equations of force need; ``noise`` holds channels with known noise.
+    """Clean the channels that equations of force need; ``noise`` is the known noise, by channel.
 
     Raises RecordingError: a joint of the model or a chosen channel is missing or has too few values.
     """
@@ -259,7 +261,7 @@ def force_channels(recording: Recording, model: RobotModel, options: PrepareOpti
 
 
 def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-    """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
+    """Raw channels of the base, and flags ``(N,)`` of samples with an invalid pose.
 
     The quaternions of the pose ``(N, 7)`` have unit length, and their signs do not jump.
 
@@ -313,9 +315,10 @@ def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None
 
 
 def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
-    """Flag joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero in motion (unless for all joints).
+    """Flag joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero in motion.
 
-    If joints may be passive, a joint whose effort is always zero counts as passive.
+    Zeros are ignored if all joints would be flagged. If ``passive``, a joint whose effort is always zero counts as
+    passive and is not flagged.
     """
     missing = np.mean(~np.isfinite(effort), axis=0) > 1 - _MIN_PRESENT_SHARE
     speed = np.abs(np.gradient(np.nan_to_num(position), axis=0))

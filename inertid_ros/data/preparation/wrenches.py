@@ -28,7 +28,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
     Raises RecordingError: a contact of the robot was not recorded, a recorded wrench does not belong to a contact, a
     name in the options was not recorded, or a free base lacks contacts.
-    Raises ModelError: the base is fixed and joints do not move a contact, so that equations do not contain its wrench.
+    Raises ModelError: the base is fixed and joints do not move a contact, so that its wrench is not in the equations.
     """
     contacts = [contact.name for contact in model.contacts]
     there = ", ".join(recording.wrenches) or "none"
@@ -109,17 +109,17 @@ def check_wrenches(
 
 
 def _pulls(lift: Array) -> bool:
-    """Whether a force against gravity ``(N,)`` pulls the robot down, which the ground cannot do."""
+    """Whether a plate pulls the robot down (impossible for the ground), by its force against gravity ``(N,)`` [N]."""
     size = float(np.abs(lift).mean())
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 
 
 def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array],
         options: WrenchOptions) -> dict[str, NDArray[np.bool_]]:
-    """Flag by contact the samples in which a loaded foot moves at its centre of pressure: it slips, or the pose drifts.
+    """Flag by contact the samples in which a loaded foot moves at its centre of pressure: it slips or the pose drifts.
 
-    A rolling foot also moves, but not at this point. Sensors in the robot's own frames cannot detect slip. ``wrenches``
-    hold force and torque on the robot ``(N, 6)`` by contact.
+    A rolling foot does not move at this point. Only contacts with plates are checked: sensors in the robot's own
+    frames cannot detect slip. ``wrenches`` hold force and torque on the robot ``(N, 6)`` by contact.
     """
     out = {}
     for contact in model.contacts:
@@ -137,7 +137,7 @@ def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Ar
 def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
     """Flag the samples in which a plate or sensor carries load, by thresholds with hysteresis.
 
-    True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; a start between both is false.
+    True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; false for a start between both.
     """
     decided = np.where(load > on, 1, np.where(load < off, 0, -1))
     last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))
@@ -145,7 +145,7 @@ def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
 
 
 def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Array) -> Array:
-    """Force against gravity ``(N,)`` [N]."""
+    """Force ``(N,)`` of a contact on the robot, along ``up`` [N]."""
     if contact.plate is not None:
         return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
     rotation = ContactPath(model, contact).frames(q)[:, :3, :3]
@@ -153,7 +153,7 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
 
 
 def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Array) -> Array:
-    """Speed ``(N,)`` along the plate of the foot's point at the centre of pressure [m/s].
+    """Speed ``(N,)``, along the plate, of the point of the foot that is at the centre of pressure [m/s].
 
     ``frames (N, 4, 4)`` of the foot are in the base frame.
     """
@@ -165,7 +165,7 @@ def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Arra
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 
     def at(rows: slice) -> Array:
-        """Points of the foot, moved with the foot to its pose in other rows."""
+        """World positions of the points that are fixed to the foot, at the foot's poses in ``rows``."""
         inside = np.einsum("nij,nj->ni", rotation[rows], arm[1:-1]) + origin[rows]
         return q[rows, :3] + rotate(q[rows, 3:7], inside)
 

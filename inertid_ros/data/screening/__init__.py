@@ -1,4 +1,4 @@
-"""Checks of whether a recording can be what it claims to be, before anything is fitted to it.
+"""Checks that a recording is plausible, before parameters are fitted to it.
 
 * ``stamp_checks``: stamps, and velocity against the change of position (``velocity_ratio``, signed)
 * ``channel_checks``: raw channels against the URDF: units, limits, zeros, held joints; before preparation
@@ -8,5 +8,6 @@
 * ``recording_health``: faults as figures, for reports
 * ``live_watch``: live messages: rates, gaps, clocks
 
-``calibration/dataset.py`` and ``calibration/calibrate.py`` call them.
+``calibration/dataset.py`` and ``calibration/calibrate.py`` run the checks before the fit; ``data/preparation`` calls
+``stamp_checks`` and ``channel_faults``, and nodes call ``live_watch``.
 """

@@ -19,14 +19,14 @@ from .stamp_checks import check_repairs, check_stamps, velocity_ratio
 
 _DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
 # Positions against the URDF's limits.
-_LIMIT_SLACK = 0.05  # share of the range between the limits; URDFs state them with margins on either side
+_LIMIT_SLACK = 0.05  # share of the range between the limits; limits in URDFs have margins on either side
 _MAX_ANGLE = 4 * np.pi  # rad; cables and hoses stop revolute joints at far smaller angles
 _MIN_EXCESS = np.radians(20)  # beyond a limit; a smaller excess rather means a wrong limit
 _CARE_EXCESS = 0.25  # share of the range; many URDFs state limits that their robot does not have
 # Locked joints that move.
 _LOCKED_TOLERANCE = 1e-3  # rad or m; less is noise
 _CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # relative change of a joint's torque; URDFs err by more
-_TORQUE_SAMPLES = 200  # several in each period of a motion
+_TORQUE_SAMPLES = 200  # several in each period of the motion
 # Efforts whose sign bit is read as part of the number.
 _MIN_GAP_SHARE = 0.05  # width of an empty gap over a joint's range of efforts
 _MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # shares of the values, and of their range, on either side of the gap
@@ -36,7 +36,7 @@ _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on raw channels of the robot as given: stamps, units of positions, limits, locked joints."""
+    """Findings on raw channels: stamps, or if stamps are right, positions, limits, locked joints and sign bits."""
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
@@ -60,8 +60,9 @@ def refuse(findings: Iterable[Finding]) -> None:
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on positions against the URDF's limits.
 
-    ``position_unit`` if joints leave their limits in SI units but not in degrees or millimetres, ``position_offset`` if
-    a quarter or half turn of the zero brings a joint back, ``joint_exchange`` and ``beyond_limits``.
+    ``position_unit`` if joints leave their limits in SI units but not in degrees or millimetres. Else, for each joint
+    beyond its limits: ``position_offset`` if a quarter or half turn of its zero brings the joint back,
+    ``joint_exchange`` if an exchange of names with one other joint does, or ``beyond_limits``.
     """
     ranges = _ranges(recording, model)
     findings: list[Finding] = []
@@ -105,8 +106,8 @@ def _fastest(recording: Recording) -> Array:
 def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on joints that are locked (by options, or because joints mimic them) but move or rest elsewhere.
 
-    The change of torque with the URDF's inertias decides the severity. Locked joints that were not recorded are not
-    checked.
+    The resulting change of torque, by the URDF's inertias, decides the severity. Locked joints that were not recorded
+    are not checked.
     """
     findings = []
     for joint, position in model.options.locked_joints.items():
@@ -130,9 +131,10 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
 
 
 def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Finding ``effort_magnitude`` if the sign bit of a bus's efforts is read as part of the number.
+    """Finding ``effort_magnitude`` if the driver of a bus reads the sign bit of efforts as part of the number.
 
-    The numbers are then positive, with a gap: positive efforts end below the bit, negative efforts start at the bit.
+    All numbers are then positive, with a gap: positive efforts end below the value of the bit, negative efforts start
+    at this value.
     """
     bits = dict[str, float]()
     if (recording.effort < 0).any():
@@ -178,7 +180,7 @@ class _Range:
         return _MILLIMETRES if self.slides else _DEGREES
 
     def outside(self, factor: float = 1.0, shift: float = 0.0) -> float:
-        """Distance beyond the limits and their slack, after division by ``factor`` and subtraction of ``shift``."""
+        """Distance beyond limits and slack, after division of positions by ``factor`` and subtraction of ``shift``."""
         width = self.upper - self.lower
         if not (np.isfinite(width) and width > 0):
             return 0.0
@@ -186,11 +188,11 @@ class _Range:
         return max(past - _LIMIT_SLACK * width, 0.0)
 
     def at_place_of(self, other: "_Range") -> "_Range":
-        """Same motion with the limits of another joint."""
+        """Range of this joint's positions with the limits of another joint."""
         return replace(self, lower=other.lower, upper=other.upper)
 
     def certainly_in_other_unit(self) -> bool:
-        """Whether a wrong zero of the joint cannot explain its positions or speeds."""
+        """Whether only another unit explains the positions or speeds of the joint, and a wrong zero does not."""
         if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
             return True
         far = 10 * (self.upper - self.lower) if self.slides else _MAX_ANGLE
@@ -231,9 +233,9 @@ def _wrong_unit(ranges: list[_Range]) -> Finding | None:
 
 
 def _beyond(joint: _Range, others: list[_Range]) -> Finding:
-    """Finding on a joint beyond its limits, with the turn of its zero or exchange of names that would bring it back.
+    """Finding on a joint beyond its limits, with a turn of its zero or an exchange of names that would bring it back.
 
-    It is only a suspicion: many limits are wrong, and under gravity, efforts are better evidence of the zero.
+    The finding is only a suspicion: many limits are wrong, and under gravity, efforts are better evidence of the zero.
     """
     name = joint.joint
     if joint.outside() > _MIN_EXCESS:
@@ -250,9 +252,9 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
 
 
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
-    """Largest relative change of a joint's RMS torque if a locked joint is held at its recorded position instead.
+    """Largest relative change of any joint's RMS torque if a locked joint moves as recorded instead of being held.
 
-    Joints that mimic it follow. A free base is assumed to stand still.
+    Joints that mimic the locked joint follow it. A free base is assumed to stand still.
     """
     if any(name not in recording.joint_names for name in model.joint_names):
         return 0.0

@@ -21,7 +21,7 @@ _SAMPLES_PER_PASS = 8192  # their windows fit the cache
 _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4))
 """Comparisons after which the median of seven is at index 3 (N. Devillard, Fast median search, 1998)."""
-_SLOPE_SHARE = 0.3  # share of a channel's step: without their slope quanta may lie exactly on a line
+_SLOPE_SHARE = 0.3  # least deviation over a channel's slope: without the slope, quanta may lie exactly on a line
 # Values that are repeated, or drop to zero.
 _MIN_RUN = 5  # equal values in a row; noise of a working sensor interrupts them earlier
 _CATCH_UP_RATIO = 4.0  # jump over the next step: number of steps missed while a channel was held
@@ -32,7 +32,7 @@ _LARGE_STEP_QUANTA = 3.0  # a shorter step may come from a quantised channel in 
 _MIN_KEPT_SHARE = 0.05  # share of kept values; with fewer, steps are not examined, to save time
 _MIN_LARGE_STEPS = 20
 _MIN_HELD_SHARE = 0.25  # share of large steps that follow a kept value; noise of some quanta keeps fewer
-_HELD_QUANTILE = 0.95  # quantile of the lengths, which may vary
+_HELD_QUANTILE = 0.95  # quantile of the number of samples for which values are held
 # Wrapped angles.
 _FULL_TURN = 2 * np.pi
 _MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): a jump minus its turn is a step of the motion
@@ -55,9 +55,9 @@ class ChannelNoise:
 
     @classmethod
     def from_values(cls, values: Array, steps: Array | None = None) -> "ChannelNoise":
-        """Noise of finite channels ``(N, n)``, at least their :func:`resolution` (``steps`` if already known).
+        """Noise of finite channels ``(N, n)``, at least their :func:`resolution` (``steps`` if already computed).
 
-        The estimate uses third differences: they contain hardly any motion, and 20 times the variance of white noise.
+        The estimate uses third differences, which contain hardly any motion, and 20 times the variance of white noise.
         """
         noise = np.zeros(values.shape[1])
         for channel, column in enumerate(values.T):
@@ -99,9 +99,9 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
     - the noise of the whole channel, and
     - the size of its small steps, the quantum of a quantised channel,
 
-    so that it is not zero if most values are equal. Normal noise exceeds the threshold once in a thousand recordings of
-    this length. Within a window, a position moves farther than a stale value is off: with its stamps ``time (N,)``
-    [s], the median slope of the window is removed first.
+    so that the scale is not zero if most values are equal. Normal noise exceeds the threshold once in a thousand
+    recordings of this length. Within a window, a position may move by more than the error of a stale value: if stamps
+    ``time (N,)`` [s] are given, the median slope of the window is removed first.
     """
     noise = noise or ChannelNoise.from_values(values)
     flags = np.zeros(values.shape, dtype=bool)
@@ -115,7 +115,7 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation.
 
-    With stamps ``(N,)``, in median steps, both exclude the slope.
+    If stamps ``(N,)`` are given, in units of the median step, the slope of the window is removed first.
     """
     if time is None:
         padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
@@ -137,7 +137,7 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
 
 
 def _windows(padded: Array, rows: slice) -> list[Array]:
-    """Windows of seven samples, centred at every sample in ``rows``."""
+    """Windows of seven samples centred at ``rows``, as one array for each place in the window."""
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
@@ -150,7 +150,7 @@ def median_of_seven(values: Sequence[Array]) -> Array:
 
 
 def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Flag samples of channels ``(N, n)`` that drop to exactly zero and come back to about their value.
+    """Flag samples of channels ``(N, n)`` that drop to exactly zero and come back to about the value before.
 
     A channel that passes through zero changes its sign, and a channel that rests at zero does not come back.
     """
@@ -173,10 +173,10 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
     """Flag samples of channels ``(N, n)`` that repeat a value although the measured quantity changed.
 
     A run of equal values counts if it is too long for chance (by the share of repeated values outside of runs) and
-    ends in a jump of many times the following step. A resting joint starts to move gradually, and slow motion of a
-    quantised encoder continues in steps of one quantum; at its largest or smallest value a channel is saturated.
-    If the quantity may jump in ``steps``, as effort does when friction reverses, only channels that hardly ever repeat
-    a value are checked.
+    ends in a jump of many times the following step. This excludes a resting joint, which starts to move gradually, and
+    slow motion of a quantised encoder, which continues in steps of one quantum. Runs at the largest or smallest value
+    are excluded too: the channel is saturated there. ``steps`` means that the quantity itself may jump, as effort does
+    when friction reverses; only channels that hardly ever repeat a value are then checked.
     """
     flags = np.zeros(values.shape, dtype=bool)
     least = (noise or ChannelNoise.from_values(values)).limits
@@ -239,8 +239,8 @@ def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
 def saturated(effort: Array) -> NDArray[np.bool_]:
     """Flag samples of channels ``(N, n)`` that stay at the largest or smallest value for several samples.
 
-    The true value was at least as large. A channel that never changes has a dead sensor, which other checks find; a
-    channel of few values was commanded in steps.
+    The true value may lie beyond this value. Two kinds of channels are not flagged: a channel that never changes has a
+    dead sensor, which other checks find, and a channel with few distinct values was commanded in steps.
     """
     flags = np.zeros(effort.shape, dtype=bool)
     for joint, values in enumerate(effort.T):
@@ -258,7 +258,7 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
 def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
     """Flag samples of a wrench ``(N, 6)`` at stamps ``(N,)`` [s] that repeats itself longer than a working sensor does.
 
-    Many plates report exactly zero while unloaded. Zeros count only if there was load just before or after.
+    Many plates report exactly zero while unloaded, so zeros are flagged only if there was load just before or after.
     """
     same = np.concatenate([[False], (wrench[1:] == wrench[:-1]).all(axis=1)])
     flags = np.zeros(len(wrench), dtype=bool)
@@ -286,6 +286,6 @@ def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margi
 
 
 def true_runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and one past the last index of every run of true in ``(N,)``."""
+    """First index, and last index plus one, of every run of true values in ``flags (N,)``."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]

@@ -1,4 +1,4 @@
-"""Check efforts against the robot and its motion: find a cause that explains them far better than as recorded."""
+"""Check efforts against the robot and its motion: find causes whose correction explains the efforts far better."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from .effort_hypotheses import EffortComparison, Hypothesis
 class _Thresholds(NamedTuple):
     """Thresholds for the search for causes, their acceptance and their severity.
 
-    Log odds are log-likelihood ratios of efforts without the cause and as recorded.
+    Log odds are log-likelihood ratios of the efforts corrected for a cause to the efforts as recorded.
     """
 
     unexplained_share: float = 0.15  # error over a joint's effort; smaller errors do not start a search
@@ -33,8 +33,8 @@ class _Thresholds(NamedTuple):
     explained_error_ratio: float = 0.7  # remaining error over error as recorded, of these joints
     shared_cause_share: float = 0.75  # remaining error over effort of all joints, for a cause of all joints
     convincing_error_ratio: float = 0.9  # if a cause leaves a larger share of the error, bodies absorbed the error
-    free_error_share: float = 0.05  # error with any bodies, below which the motion itself is explained
-    free_error_ratio: float = 1.5  # this error as recorded over this error as corrected, up to which both are alike
+    free_error_share: float = 0.05  # error over effort, with any bodies; with less, efforts fit the motion itself
+    free_error_ratio: float = 1.5  # error with any bodies, recorded over corrected; with less, both fit equally well
     max_causes: int = 4  # in one recording; more are not single mistakes
 
 
@@ -47,15 +47,15 @@ _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
 _MIN_COMPARED_S = 1.0  # a shorter time covers only one pose
 # Efforts that lack the weight on their joint.
 _MIN_WEIGHT_RATIO = 3.0  # weight over effort; less may be an error of masses, and friction
-_CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger variation is visible in the efforts, with their factor
+_CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger variation determines the factor of efforts
 
 
 @one_thread()
 def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on efforts: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
 
-    The cost of :class:`~.effort_equations.EffortEquations` compares all causes. The search is skipped if the robot as
-    given, with plausible errors of its URDF and any friction, explains the efforts.
+    All causes are compared by the cost of :class:`~.effort_equations.EffortEquations`. The search is skipped if the
+    robot as given, with plausible errors of its URDF and any friction, explains the efforts.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        Rejected from odds of 5e8 to one, refused from odds of 1e26.
+        Severity REJECT from odds of 5e8 to one on, and REFUSE from odds of 1e26 to one on, unless the cause limits the
+        severity.
     """
     comparison = _comparison(samples, model)
     if comparison is None:
@@ -91,7 +92,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
 
 
 def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
-    """Comparison on evenly chosen samples; None without joint torques of a fixed base."""
+    """Comparison on evenly chosen samples; None without enough samples of joint torques on a fixed base."""
     if model.free or samples.channels != model.velocities:
         return None
     valid, efforts = samples.valid, samples.tau
@@ -113,7 +114,8 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
 def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
     """Flag joints ``(n,)`` under a constant weight, such as a lift, whose effort stays far below this weight.
 
-    A factor of their effort cannot be found: an offset, or bodies without mass, would explain it as well.
+    The factor of such an effort cannot be estimated: an offset, or bodies without mass, explain the effort equally
+    well.
     """
     with_terms = {term.joint for term in comparison.robot.layout.terms}
     declared = np.array([name in with_terms for name in comparison.names])
@@ -139,10 +141,11 @@ def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis
 
 
 def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: list[Finding]) -> list[Finding]:
-    """Findings that the motion itself does not contradict, for any bodies.
+    """Findings that a fit with any bodies, independent of the URDF's, does not contradict.
 
-    If other bodies explain the recorded efforts far better than the corrected efforts, the recorded efforts were right.
-    If both fit equally well, the URDF may be wrong instead; a coupling, which never fits worse, is then dropped.
+    If bodies exist that explain the recorded efforts far better than the corrected efforts, the recorded efforts were
+    right, and only notices remain. If recorded and corrected efforts fit equally well, the URDF may be wrong instead:
+    findings that a wrong URDF could cause become CARE at most, and a coupling, which never fits worse, is dropped.
     """
     before, after = (comparison.fit(comparison.recorded, FREE_SPREAD) for comparison in (recorded, corrected))
     error = _error(before, recorded.joints)
@@ -175,7 +178,7 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
 
 
 def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, counted: NDArray[np.bool_]) -> bool:
-    """Whether a hypothesis leaves little error in its joints."""
+    """Whether a hypothesis leaves little error in the joints that it affects."""
     if not hypothesis.joints:
         return _error(fit, np.flatnonzero(counted)) < _THRESHOLDS.shared_cause_share
     joints = list(hypothesis.joints)
@@ -185,7 +188,7 @@ def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, count
 
 
 def _error(fit: EffortFit, joints: NDArray[np.intp]) -> float:
-    """RMS over some joints of the error as a share of their effort."""
+    """RMS of the error relative to the effort, over some joints."""
     return float(np.sqrt(np.mean(fit.share[joints] ** 2)))
 
 

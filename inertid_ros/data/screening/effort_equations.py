@@ -1,10 +1,10 @@
 """Fit of efforts by a robot with any friction, and with bodies that deviate plausibly from the URDF.
 
-Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies; ``L L^T`` is the URDF's, and ``E``, without
-units, the deviation from it. The prior of ``E`` is the Bregman divergence ([Lee2019]_ sec. 3.3), made symmetric: a
-tenth of a body is as likely as ten times the body. Friction is not negative. Unexplained efforts count by the logarithm
-of their share, so that one joint without a sensor does not dominate. The costs of two fits are negative
-log-likelihoods, which can be compared.
+Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies: ``L L^T`` is the pseudo-inertia in the
+URDF, and ``E``, without units, is the deviation from the URDF. The prior of ``E`` is the Bregman divergence
+([Lee2019]_ sec. 3.3), made symmetric: a tenth of a body is as likely as ten times the body. Friction is not negative.
+The cost of a joint grows with the logarithm of its unexplained share of effort, so that one joint without a sensor
+does not dominate. Costs are negative log-likelihoods, so that the costs of two fits can be compared.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _FRICTION_RATIO = 10.0  # prior deviation of friction over a joint's RMS effort:
 _MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not determine its factor
 _MAX_NEWTON_STEPS = 10
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
-_SHARE_TO_BORDER = 0.9  # share of the step at which a body would lose its extension
+_SHARE_TO_BORDER = 0.9  # share of the step at which a body stops being a valid mass distribution
 _RIDGE_SHARE = 1e-10  # relative ridge of every column: columns may be proportional to one another
 _ROWS, _COLUMNS = np.triu_indices(4)
 # Orthonormal symmetric matrices (10, 4, 4), each with one or two non-zero elements.
@@ -99,7 +99,7 @@ class EffortEquations:
 
     @cached_property
     def urdf(self) -> Array:
-        """Parameters ``(c,)`` of the URDF, without drives."""
+        """Parameters ``(c,)`` of the URDF's bodies, with zeros for the drives."""
         layout = self.robot.layout
         bodies = np.tile(np.eye(4)[_ROWS, _COLUMNS], len(layout.links))
         return np.append(bodies, np.zeros(layout.size - layout.inertial_size))
@@ -113,7 +113,7 @@ class EffortEquations:
         return np.stack([joint.columns @ parameters[joint.parameters] for joint in self._joints], axis=1)
 
     def fit(self, efforts: Array, counted: NDArray[np.bool_], spread: float = URDF_SPREAD) -> EffortFit:
-        """Fit efforts ``(N, n)`` of the ``counted`` joints ``(n,)``, with a prior deviation of the bodies."""
+        """Fit efforts ``(N, n)`` of the ``counted`` joints ``(n,)``; ``spread`` is the prior deviation of bodies."""
         rows, at, x = len(efforts), np.flatnonzero(counted), self.urdf
         cross = [joint.columns.T @ effort for joint, effort in zip(self._joints, efforts.T, strict=True)]
         squares = np.mean(efforts**2, axis=0)
@@ -139,7 +139,7 @@ class EffortEquations:
         return EffortFit(float(unlikely + far + drives), share, far, x)
 
     def cost_of_urdf(self, efforts: Array, counted: NDArray[np.bool_]) -> float:
-        """Cost with the bodies of the URDF and any friction; needs at most one inverse dynamics."""
+        """Cost with the bodies of the URDF and any friction; computes inverse dynamics once at most."""
         variance, cost = np.maximum(np.var(efforts, axis=0), 1e-300), 0.0
         rest = efforts - self.torque_of_urdf
         for joint in np.flatnonzero(counted).tolist():
@@ -149,7 +149,7 @@ class EffortEquations:
         return cost
 
     def ratios(self, rigid: Array, efforts: Array, counted: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-        """Factor ``(n,)`` of each joint's effort over a torque, both ``(N, n)``, and whether it is determined."""
+        """Factor ``(n,)`` of each joint from ``rigid`` torque to effort, both ``(N, n)``; whether it is determined."""
         ratio, determined = np.ones(len(counted)), np.zeros(len(counted), dtype=bool)
         for joint in np.flatnonzero(counted).tolist():
             torque, effort = (self._unexplained(joint, values[:, joint]) for values in (rigid, efforts))
@@ -199,7 +199,7 @@ class EffortEquations:
 
     @cached_property
     def _drive_bases(self) -> list[Array]:
-        """Orthonormal columns of the drives of every joint."""
+        """Orthonormal basis of the drive columns of every joint."""
         bases = []
         for drives in self._drives:
             columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
@@ -229,7 +229,7 @@ class EffortEquations:
         return out
 
     def _precision(self, squares: Array, rows: int) -> Array:
-        """Precision ``(d,)`` of the priors of the drives, by the effort that they may explain."""
+        """Precision ``(d,)`` of the priors of drive parameters, from the effort that each parameter may explain."""
         layout, largest = self.robot.layout, np.zeros(len(self.urdf))
         for joint, square in zip(self._joints, squares.tolist(), strict=True):
             if square > 0:
@@ -277,9 +277,9 @@ class EffortEquations:
 
 
 def _divergence(bodies: Array) -> float:
-    """Mean of the Bregman divergences of all bodies ``(10 nb,)`` from the URDF's bodies and in reverse.
+    """Symmetric Bregman divergence between the bodies ``(10 nb,)`` and the URDF's bodies, summed over all bodies.
 
-    It is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.
+    The mean of both directions is ``tr(X + 1/X - 2) / 2`` for each body, with ``X = 1 + E``; it is convex.
     """
     values = np.linalg.eigvalsh(_matrices(bodies))
     return float(0.5 * np.sum(values + 1 / values - 2))

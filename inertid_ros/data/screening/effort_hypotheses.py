@@ -49,11 +49,11 @@ _KINDS = {
 }
 _ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # usual errors of zeros
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter lags are estimated with the parameters
-_SHORTLIST_COUNT = 5  # changes that are fitted among many similar changes: the best with the URDF's bodies
-_LONG_SHORTLIST_COUNT = 12  # for changes that differ only with fitted bodies; all of them on an arm
+_SHORTLIST_COUNT = 5  # hypotheses fitted among many similar ones: the best with the URDF's bodies
+_LONG_SHORTLIST_COUNT = 12  # for hypotheses that differ only with fitted bodies; enough for all of an arm
 _COST_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
-_LOAD_RADIUS_RATIO = 0.3  # radius of a ball over the distance of its centre; the fit finds the inertia
+_LOAD_RADIUS_RATIO = 0.3  # radius of a load (a ball) over the distance of its centre; the fit corrects its inertia
 _MIN_GRAVITY_SHARE = 0.3  # estimated over true gravity; a smaller estimate does not determine the direction
 _BALANCED_WEIGHT_SHARE = 0.4  # share of the largest weight on any joint; springs and counterweights carry heavy loads
 _UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # units of torque, by the factor of their values
@@ -66,7 +66,7 @@ _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause of efforts that do not fit the motion, as in a finding, and the corrected equations and efforts.
+    """A cause, as in a finding, of efforts that do not fit the motion; and the corrected equations and efforts.
 
     Attributes
     ----------
@@ -77,7 +77,8 @@ class Hypothesis:
     gravest : gravest severity of a finding: a coupling, gain or load does not make a recording worthless.
     joints : affected joints; empty: all.
     link : link with a load that the URDF lacks; empty without a load.
-    penalty : cost of the parameters that were fitted for it, and of the number of similar hypotheses tried.
+    penalty : cost of the parameters that were fitted for the hypothesis, and of the number of similar hypotheses
+        tried.
     """
 
     cause: str
@@ -150,7 +151,7 @@ class EffortComparison:
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """Yield all hypotheses; ``joints`` limits hypotheses on single joints."""
+        """Yield all hypotheses; hypotheses on single joints are limited to ``joints``."""
         yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
         yield from self._magnitudes()
@@ -339,7 +340,7 @@ class EffortComparison:
         return np.eye(len(order))[order]
 
     def _both(self, change: Array) -> dict[str, Any]:
-        """Motion and mixing with positions and efforts of the joints mapped alike."""
+        """Changes of motion and mixing that map positions and efforts of the joints alike, by ``(n, n)``."""
         return {"motion": self._moved(change), "mixing": change @ self.recorded.mixing}
 
     def _moved(self, change: Array) -> DriveMotion:
@@ -349,7 +350,7 @@ class EffortComparison:
         return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
-        """Candidates that the URDF's bodies explain best; only they are fitted with free bodies."""
+        """Candidates that explain the efforts best with the URDF's bodies; only these are fitted with free bodies."""
         candidates = list(candidates)
         if len(candidates) <= count:
             return candidates
@@ -360,9 +361,9 @@ class EffortComparison:
 
     def _other(self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
             case: str = "", **changes: object) -> Hypothesis:
-        """The recorded state with changes; one of ``tried`` alternatives, with further fitted parameters.
+        """The reference with changes, as one of ``tried`` alternatives, with further fitted parameters.
 
-        ``words`` fill in the evidence, and the remedy for a case of the cause. Changes of robot, motion or gravity
+        ``words`` fill in the evidence, and the remedy for a ``case`` of the cause. Changes of robot, motion or gravity
         apply to the equations.
         """
         kind, words = _KINDS[cause], words or {}

@@ -46,7 +46,7 @@ class StreamWatch:
         self._lowest = self._highest = self._finest = np.zeros(0)  # values and their smallest step so far
 
     def add(self, now: float, delay: float = math.nan) -> None:
-        """Take the receipt of a message, and its delay after its stamp [s]."""
+        """Take the time of receipt of a message, and the delay from its stamp to the receipt [s]."""
         self._messages += 1
         self._receipts.append((now, delay))
         _forget(self._receipts, now)
@@ -68,7 +68,7 @@ class StreamWatch:
             _forget(queue, now)
         receipts, delays = np.array(self._receipts).reshape(-1, 2).T
         steps, delays = np.diff(receipts), delays[np.isfinite(delays)]
-        # Median of the standard library: NumPy's first median imports for a tenth of a second, and watchdogs wait.
+        # Median of the standard library: NumPy's first median spends a tenth of a second on imports; watchdogs wait.
         usual = median(steps.tolist()) if len(steps) else math.nan
         return StreamReport(messages=self._messages, silent=now - last > _SILENT_S,
             rate_hz=1.0 / float(steps.mean()) if steps.any() else math.nan,
@@ -110,7 +110,7 @@ class WrenchWatch:
     ----------
     window_s : duration over which a tare averages [s].
     limit_n : larger forces are a load, not a zero [N].
-    on_n, off_n : a topic carries load after its force exceeds the first, until it falls below the second [N].
+    on_n, off_n : a topic carries load after its force exceeds ``on_n``, until the force falls below ``off_n`` [N].
     """
 
     def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:
@@ -119,7 +119,7 @@ class WrenchWatch:
         self._topics: dict[str, _WrenchTopic] = {}
 
     def add(self, topic: str, stamp_ns: int, wrench: Array) -> Array:
-        """Take a measured wrench ``(6,)`` [N, N m] and return it minus its zero; only finite wrenches are kept."""
+        """Take a measured wrench ``(6,)`` [N, N m], and return it minus the topic's zero; store finite wrenches."""
         state = self._topics.setdefault(topic, _WrenchTopic())
         if np.isfinite(wrench).all():
             state.recent.append((stamp_ns, wrench))
@@ -167,10 +167,10 @@ class WrenchWatch:
 
 
 def ahead_of_steady(clock: Callable[[], float]) -> float:
-    """Return the time [s] by which a clock is ahead of the steady clock; ``clock`` reads it.
+    """Return the time [s] by which a clock is ahead of the steady clock; ``clock`` returns its time [s].
 
-    A delay of the process between the readings of both clocks would appear as a step. So the clock is read between two
-    readings of the steady clock, again if these are far apart, and the closest pair counts.
+    A delay of the process between the readings of both clocks would appear as a step. So ``clock`` is read between two
+    readings of the steady clock. If these two are far apart, all are read again, and the closest pair counts.
     """
     closest, difference = float("inf"), 0.0
     for _ in range(_CLOCK_READS):

@@ -18,9 +18,9 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 # A motion to be fitted.
-_MIN_MOTION_S = 2.0  # arms need longer for their range and back, at speeds at which friction has a sign
+_MIN_MOTION_S = 2.0  # arms need longer to cross their range and return at speeds at which friction has a sign
 _MIN_TRAVERSES = 1.2  # traverses of a joint's range: two if the joint came back, one if it went one way
-_LITTLE_MOTION_SHARE = 0.01  # share of the range between limits (or of a turn); drives repeat to a hundredth of it
+_LITTLE_MOTION_SHARE = 0.01  # share of the range between limits (or of a turn); repeatability is a hundredth of it
 _PLANAR_JOINTS = 2  # with more, a motion on one line excites few parameters of the bodies
 _LOCKSTEP_POWER_SHARE = 0.98  # share of a joint's velocity power that another joint's velocity predicts
 # A motion that repeats another motion.
@@ -91,7 +91,7 @@ class RepeatedMotion:
     share : share of the motion's energy, 0 to 1, in windows that another recording repeats.
     difference : root mean square of the difference in position and velocity after the best shifts, over all moving
         joints, as a share of the motion: 0 for a repetition, 1 or more for unrelated motions.
-    by : indices of the other recordings that repeat half of it or more, or else of the recording that repeats most.
+    by : indices of the other recordings that repeat half of the motion or more, else of the one that repeats most.
     """
 
     share: float
@@ -100,12 +100,15 @@ class RepeatedMotion:
 
     @property
     def new(self) -> bool:
-        """Whether the motion is new."""
+        """Whether other recordings repeat less than half of the motion."""
         return self.share < _REPEATED_SHARE
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
-    """Share of a recording's distinct pairs of samples (joints, pose of the base) that another recording also has."""
+    """Share of a recording's distinct pairs of consecutive samples that another recording also has.
+
+    Samples are positions and efforts of the common joints, and the pose of the base.
+    """
     names = [name for name in recording.joint_names if name in other.joint_names]
     if not names or (recording.base_pose is None) != (other.base_pose is None):
         return 0.0
@@ -114,7 +117,7 @@ def shared_samples(recording: Recording, other: Recording) -> float:
 
 
 def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
-    """Bits of distinct pairs of consecutive samples: single samples of coarse numbers repeat in many recordings."""
+    """Bits of distinct pairs of consecutive samples; single samples of coarse numbers occur in many recordings."""
     columns = [recording.joint_names.index(name) for name in names]
     base = [] if recording.base_pose is None else [recording.base_pose]
     samples = np.hstack([recording.position[:, columns], recording.effort[:, columns], *base])

@@ -62,7 +62,7 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EffortSpectrum:
-    """Amplitude density of each joint's effort, in few points.
+    """Amplitude density of each joint's effort, at few frequencies.
 
     Attributes
     ----------
@@ -122,13 +122,13 @@ class EffortNoise:
         return cls(np.median(density[frequency > 0.25 * rate], axis=0), rate)
 
     def below(self, cutoff_hz: float) -> Array:
-        """Standard deviation ``(n,)`` below a cutoff [N m or N]; 0 means no cutoff."""
+        """Standard deviation ``(n,)`` of the noise below a cutoff [N m or N]; a cutoff of 0 means no cutoff."""
         return np.asarray(np.sqrt(self.density * min(cutoff_hz or np.inf, 0.5 * self.rate_hz)))
 
 
 @dataclass(frozen=True)
 class RecordingHealth:
-    """Figures of one recording, plain data as in ``report.json``, and the spectrum of its efforts if any was recorded.
+    """Figures of one recording (plain data as in ``report.json``), and the spectrum of its efforts, if recorded.
 
     ``jitter`` is the standard deviation of steps without gaps over the median step. ``not_finite``, ``spikes``,
     ``held`` and ``saturated`` count samples of the ``joints`` by channel (``position``, ``velocity``, ``effort``).
@@ -140,7 +140,7 @@ class RecordingHealth:
 
 
 def recording_health(recording: Recording, samples: Samples, model: RobotModel) -> RecordingHealth:
-    """Health of a recording; samples prepared from it give the cutoff and the noise of its efforts."""
+    """Health of a recording; ``samples`` prepared from the recording give the cutoff and the noise of efforts."""
     joints = tuple(name for name in model.joint_names if name in recording.joint_names)
     columns = [recording.joint_names.index(name) for name in joints]
     steps = np.diff(recording.time)
@@ -149,7 +149,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     gaps = steps[lossy]
     recorded = {name: getattr(recording, name) for name in ("position", "velocity", "effort")}
     channels = {name: values[:, columns] for name, values in recorded.items() if values is not None}
-    stamps = {"position": recording.time}  # a position moves farther than a stale value is off
+    stamps = {"position": recording.time}  # a position moves by more than the error of a stale value
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     time, name = recording.time[recording.own_rows], recording.name

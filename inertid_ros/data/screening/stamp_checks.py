@@ -1,9 +1,8 @@
 """Stamps that differ from measurement times: another unit, jitter of the publisher, states that were published again.
 
-If a state gets its stamp when it is handled, stamps scatter or come in bursts: samples were measured evenly, and their
+If a driver stamps states when it handles them, stamps scatter or come in bursts: samples were measured evenly, but
 stamps are late by the handling delay. A driver that publishes faster than it reads repeats positions and efforts.
-Positions then form stairs, and the steps look like motion of a high frequency. Efforts seem to have less noise than
-they really have.
+Positions then form stairs, and the steps look like motion of a high frequency. Efforts seem less noisy than they are.
 """
 
 from dataclasses import replace
@@ -29,7 +28,7 @@ _MAX_REPEAT_S = 0.05  # longer repeats mean rest: drivers read their hardware at
 _EVEN_QUANTILE, _EVEN_RATIO = 0.95, 2.0  # quantile of steps between new states over their median; longer are losses
 _MIN_REPEATED_SHARE = 0.2  # share of samples in motion; fewer are messages lost before the publisher, and harmless
 # Jitter of the stamps.
-_PAUSE_S = 0.5  # pause of the robot or the recorder; a state is not delayed for longer
+_PAUSE_S = 0.5  # longer steps are pauses of the robot or the recorder, not delays of a state
 _UNEVEN_STEP, _MIN_UNEVEN_SHARE = 0.5, 0.1  # relative deviation from the mean step; share of steps that exceed it
 _DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # window over which delays are averaged
 _SMOOTHER_RATIO = 0.5  # roughness with even stamps over roughness with recorded stamps
@@ -46,7 +45,7 @@ _EVEN_STAMPS_SHARE = 1e-3  # scatter over the period, below which stamps may be 
 _DOUBLE_STEP = (1.6, 4.4)  # step of the motion over its neighbours, if one to three samples are missing
 _MIN_SHOWN_STEP = 10.0  # step over its noise; a shorter step does not reveal missing samples
 _MAX_UNEVENNESS = 0.3  # difference of both neighbouring steps over their mean; with less the motion is even
-_WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # numbers of missing samples are integers at most places
+_WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # numbers of missing samples are near integers at most places
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # steps, and share of the usable steps; fewer are chance, more are another fault
 # Concatenated logs.
 _JUMP_STEPS = 3.0  # jump over the fast step (99th percentile) of a joint; a reversal of speed changes it by two
@@ -59,8 +58,10 @@ _JUMP_SIDE = 5  # samples on both sides of a jump; their medians differ by the j
 
 
 def check_stamps(recording: Recording) -> tuple[Finding, ...]:
-    """Refuse stamps in another unit (``time_unit``): the measured velocities contradict seconds, or the sample rate is
-    below 10 Hz in a motion that takes minutes."""
+    """Finding ``time_unit`` on stamps in another unit than seconds.
+
+    Measured velocities contradict seconds, or the sample rate is below 10 Hz in a motion that takes minutes.
+    """
     moves = np.ptp(recording.position, axis=0) > _MIN_RANGE
     if not moves.any():
         return ()
@@ -153,7 +154,7 @@ def as_measured(recording: Recording) -> Recording:
 def without_strange_states(recording: Recording) -> Recording:
     """Leave out the states of a second publisher that repeats one position, such as a joint_state_publisher.
 
-    Positions jump to it and back repeatedly, and the jumps are larger than steps of the motion.
+    Positions jump to this position and back repeatedly, and the jumps are larger than steps of the motion.
     """
     position = np.nan_to_num(recording.position)
     drawn = position[np.random.default_rng(0).integers(len(position), size=_DRAWN_ROWS)]
@@ -175,7 +176,7 @@ def without_strange_states(recording: Recording) -> Recording:
 
 
 def with_lost_rows(recording: Recording) -> Recording:
-    """Insert missing time into stamps that are row numbers, if the motion is too fast for single steps."""
+    """Insert missing time into even stamps (row numbers), at steps of an even motion that span several periods."""
     steps = np.diff(recording.time)
     period = float(np.median(steps)) if len(steps) else 0.0
     if len(steps) < 4 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
@@ -232,9 +233,9 @@ def with_joins_apart(recording: Recording) -> Recording:
 def without_repeated_states(recording: Recording) -> Recording:
     """Keep only new states, unless repeated states are rare or new states come unevenly.
 
-    A state is repeated if the positions and efforts of all joints are unchanged; velocities may change, if a driver
-    takes differences of positions. A resting robot may repeat its state for long: samples then stay at the rate of new
-    states in motion, so that they do not become a gap.
+    A state is repeated if the positions and efforts of all joints are unchanged; velocities may change, because
+    drivers may differentiate positions. A resting robot may repeat its state for long: samples at rest are then kept
+    at the rate of new states in motion, so that the rest does not become a gap.
     """
     same = _equal_to_last(recording.position)
     if same.mean() >= _MIN_REPEATED_SHARE:
@@ -268,8 +269,8 @@ def _equal_to_last(values: Array) -> NDArray[np.bool_]:
 def without_stamp_jitter(recording: Recording) -> Recording:
     """Make the stamps even if positions are smoother with even stamps than with recorded stamps.
 
-    A stamp that was measured with the state is right, even if stamps are uneven: positions are smooth with it. If
-    samples were lost, the even stamps have a step as well.
+    Stamps that were taken with the measurement are right, even if uneven: positions are then smooth over the recorded
+    stamps. After lost samples, the even stamps have a step as well.
     """
     steps = np.diff(recording.time)
     going = steps < _PAUSE_S
@@ -293,7 +294,7 @@ def without_stamp_jitter(recording: Recording) -> Recording:
 
 
 def _evened(time: Array, period: float) -> Array:
-    """Stamps of one piece with the mean delay over windows, interpolated linearly between their middles."""
+    """Stamps of one piece: even steps plus the delay, averaged over windows and interpolated between their middles."""
     rows = np.arange(len(time))
     delay = time - period * rows
     windows = max(1, len(time) // max(_MIN_WINDOW_SAMPLES, round(_DELAY_WINDOW_S / period)))

@@ -19,14 +19,17 @@ from inertid_ros.robot.model import RobotModel
 
 _MIN_AREA_WIDTH = 1e-4  # m; a narrower area is empty
 _BALANCE_PENALTY = 3000.0  # 1/m^2
-# Distance from the edges at which the penalty begins, as a fraction of the area's width; or fraction of the weight.
+# Slack at which the penalty begins, as a fraction of the area's width or of the range of the normal force.
 _BALANCE_PENALTY_BEGINS = 0.1
 
 
 @dataclass(frozen=True)
 class Polygon:
-    """Convex area on the ground: points with ``normals @ p >= offsets``, with unit normals ``(E, 2)``, offsets ``(E,)``
-    and ``width``, the radius of the largest circle inside [m]."""
+    """Convex area on the ground: all points p [m] with ``normals @ p >= offsets``.
+
+    ``normals`` ``(E, 2)`` are unit vectors; ``offsets`` are ``(E,)``; ``width`` is the radius of the largest circle
+    inside [m].
+    """
 
     normals: Array
     offsets: Array
@@ -99,7 +102,7 @@ class _RobotMasses:
 
 
 def _penalty_of(slack: Array, width: Array | float) -> tuple[float, Array]:
-    """Mean over samples of squares that begin at a share of ``width``, and its derivative by ``slack`` ``(N, C)``."""
+    """Penalty on slack ``(N, C)`` below a share of ``width`` (squared, mean over samples), and derivative by slack."""
     lack = np.maximum(_BALANCE_PENALTY_BEGINS * width - slack, 0.0)
     factor = _BALANCE_PENALTY / len(slack)
     return factor * float((lack**2).sum()), -2 * factor * lack
@@ -158,12 +161,12 @@ class CentreOfMassConstraint(constraint.Constraint):
 
 
 class ZeroMomentPointConstraint(constraint.Constraint):
-    """Constraint that the prior's zero-moment point stays within an area, and the normal force stays positive.
+    """Constraint that the prior's zero-moment point stays in an area, and the normal force above a minimum.
 
-    Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin). The zero-moment
-    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. The bounded quantity is its
-    distance from an edge times ``f_z``; the last row keeps ``f_z`` positive. The root link rests on the plane
-    ``z = ground`` [m] of the root frame. ``normal_force`` is the smallest normal force, as a fraction of the weight.
+    For a reaction of force ``f`` and torque ``n`` about the root origin, the zero-moment point is at
+    ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. Its distance from each edge times ``f_z`` is
+    a channel, linear in the reaction; the last channel bounds ``f_z``. The root link rests on the plane ``z = ground``
+    [m] of the root frame. ``normal_force`` is the smallest normal force, as a fraction of the weight.
     """
 
     positions_only = False

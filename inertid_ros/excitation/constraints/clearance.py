@@ -23,13 +23,13 @@ Mask = NDArray[np.bool_]
 _CLEARANCE_PENALTY = 3000.0  # 1/m^2
 _CLEARANCE_PENALTY_BEGINS_M = 0.01  # beyond the clearance
 _RANDOM_POSES = 100
-# Shares of the random poses. Pairs that are closer than the clearance in the first share are close by design; of these,
-# shapes that touch in the second share overlap by design.
+# Shares of the random poses. Links closer than the clearance in the first share are close by design. If they touch in
+# the second share, their shapes overlap by design.
 _ALWAYS_CLOSE_SHARE, _MOSTLY_TOUCHING_SHARE = 0.95, 0.5
 _FIXED_DISTANCE_M = 1e-6  # a pair with a smaller range of distances has a fixed distance
-_OVERLAP_RANGE_M = 0.03  # the gap between hull and shape is measured for shapes this close
+_OVERLAP_RANGE_M = 0.03  # beyond the clearance; gaps between hulls and shapes are measured for shapes closer than this
 _DISTANCE_TOLERANCE_M = 1e-5  # of computed distances
-_DISTANCES_PER_ROUND = 256  # measured before each check for the end of the search
+_DISTANCES_PER_ROUND = 256  # measured per round of the search for the closest approach
 
 
 class ClearanceConstraint(constraint.Constraint):
@@ -46,7 +46,7 @@ class ClearanceConstraint(constraint.Constraint):
     Attributes
     ----------
     needed : (P,), required distance of each pair [m]; zero for pairs that are close by design.
-    close_by_design : pairs of names, of two links or of a link and the floor; the constraint only prevents contact.
+    close_by_design : pairs of names (two links, or a link and the floor) for which only contact is prevented.
 
     Raises
     ------
@@ -86,9 +86,10 @@ class ClearanceConstraint(constraint.Constraint):
     def _by_design(self, scene: Scene, needed: Array) -> tuple[Mask, Mask, Mask]:
         """Masks ``(P,)`` of pairs that are never close, always close, and close by design.
 
-        Pairs with a fixed, large distance are never close. Links that are closer than ``needed`` in all poses are
-        always close. If such links touch in some poses but not in most, they are close by design, and only their
-        contact is prevented. This also applies to links always close to the floor, such as the fork of a stacker.
+        Pairs with a fixed distance of at least ``needed`` are never close. Links that are closer than ``needed`` in
+        nearly all random poses are always close, unless they touch in some poses but not in most: then they are close
+        by design, and only their contact is prevented. A link close to the floor in nearly all poses, such as the fork
+        of a stacker, is close by design too. A link at a fixed distance from the floor counts as always close.
         """
         placements = self._random_placements(scene, 0)
         distances = scene.capsule_distances(placements)
@@ -127,7 +128,7 @@ class ClearanceConstraint(constraint.Constraint):
         return constraint.Penalty(value, position=slope)
 
     def refine(self, motion: constraint.MotionSamples) -> bool:
-        """Reduce the allowed overlap of the hulls of a pair that is too close to its value in that pose."""
+        """If a pair is too close in a pose, lower the allowed overlap of its hulls to the gap in this pose."""
         pairs, gap, slack = self._gaps(motion.state.placements)
         before = self._allowed_overlap.copy()
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
@@ -187,10 +188,11 @@ class ClearanceConstraint(constraint.Constraint):
 
     @cached_property
     def _allowed_overlap(self) -> Array:
-        """Overlap ``(P,)`` of hulls that the search allows [m]: the gap between hulls and close shapes.
+        """Overlap ``(P,)`` of each pair's hulls that the search allows [m]: the gap between hulls and shapes.
 
-        It is the median over random poses, and :meth:`refine` lowers it if it is too large. Without it, hulls of links
-        that are close by design, such as a shoulder in the hollow of a trunk, would exclude good poses.
+        The median gap of random poses with close shapes is taken; :meth:`refine` lowers it if it is too large. Without
+        allowed overlap, hulls of links that are close by design, such as a shoulder in the hollow of a trunk, would
+        exclude good poses.
         """
         pairs, gap, slack = self._gaps(self._random_placements(self.scene, 1))
         out = np.zeros(len(self.scene.pairs))
@@ -201,7 +203,7 @@ class ClearanceConstraint(constraint.Constraint):
         return out
 
     def _gaps(self, placements: Array) -> tuple[constraint.Indices, Array, Array]:
-        """Pairs with close hulls in each pose, gap between hulls and shapes, and distance minus clearance."""
+        """Pairs with close hulls in a pose, distance of shapes minus distance of hulls, and slack [m], ``(K,)``."""
         capsules = self.scene.capsule_distances(placements)
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))

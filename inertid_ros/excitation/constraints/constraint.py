@@ -7,20 +7,20 @@ them (:func:`.scale_to_limits`). Every other constraint is a :class:`.Constraint
 - **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with a
   margin, smooth, and growing with the violation. It is evaluated at samples only, may be coarse, and is not a proof.
 - **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates the check
-  is scaled down as a whole until the check holds, as the start pose is feasible. The same check refuses a plan before
-  it moves a robot, so it must accept plans from other sources.
+  is scaled down as a whole until the check holds, as the start pose is feasible. The same check runs before a plan
+  moves a robot, so it must also work for plans from other sources.
 
 A penalty comes with its derivative along the motion. Penalties that depend on the regressor (joint efforts, reaction at
-the base) give the derivative with respect to the regressor's elements instead, as weights; the problem adds the
-weights of all terms and differentiates the regressor once (:func:`.regressor_product_gradient`).
+the base) give the derivative with respect to the regressor's elements instead, as weights; the planning
+problem adds all weights and differentiates the regressor once (:func:`.regressor_product_gradient`).
 
 To add a constraint: derive from :class:`Constraint`; write its options into ``ExcitationOptions``; let
 :func:`.motion_constraints` make it.
 
 **The proof.** A function with values ``f0`` and ``f1`` at two instants ``h`` apart, and a rate of change of at most
 ``rate`` per second, cannot fall below ``(f0 + f1 - rate h) / 2`` between them. If this bound is positive, the interval
-is proven. If not, it is halved, until every part is proven or the function is negative at some instant. The rates come
-from the motion's derivatives, which the Bernstein form of its polynomial bounds on every interval.
+is proven. Otherwise the interval is halved, until every part is proven or the function is negative at some instant.
+The rates come from the motion's derivatives, which the Bernstein form of its polynomial bounds on every interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class MotionSamples:
 
     @cached_property
     def wrenches(self) -> BodyWrenches:
-        """Wrenches of the bodies per unit of their parameters: ``regressor @ body_prior.ravel()`` is the reaction."""
+        """Wrenches per unit of body parameters: ``regressor @ body_prior.ravel()`` is the reaction at the root."""
         return BodyWrenches.of(self.state)
 
 
@@ -75,8 +75,8 @@ class Penalty:
     ----------
     position, velocity, acceleration : (N, n), derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
-        Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
-        ``model.body_prior.ravel()``; adds to the derivatives above.
+        Derivative with respect to the elements of the bodies' joint torque regressor, in the order of
+        ``model.body_prior.ravel()``, in addition to the derivatives above.
     base_weights : ndarray or float, shape (N, 6, 10 nb)
         Derivative with respect to the regressor of the reaction wrench (force, torque) at the root, in its frame.
     """
@@ -137,10 +137,10 @@ State = tuple[Array, Array, Array]
 
 
 class Constraint(Protocol):
-    """Constraint on whole motions of one robot within its limits: C functions of the state, one per channel, that must
-    not be negative. Can be pickled.
+    """Constraint on a motion within the joint limits: C functions of the state, the channels, must not be negative.
 
-    A penalty that depends on positions alone (``positions_only``) is cheap, and is evaluated at more instants.
+    Constraints can be pickled. If the functions depend on positions alone (``positions_only``), the penalty is cheap,
+    and the search evaluates it at more instants.
     """
 
     positions_only: bool
@@ -149,14 +149,14 @@ class Constraint(Protocol):
         """Penalty of violations during the search."""
 
     def refine(self, motion: MotionSamples) -> bool:
-        """Correct a coarse penalty if a motion violates the constraint; return whether anything changed."""
+        """Correct a coarse penalty if a motion violates the constraint; return whether the penalty changed."""
         return False
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
-        """Values ``(N, C)`` at samples ``(N, n)``; values that are not negative may be lower bounds."""
+        """Values ``(N, C)`` of channels at samples ``(N, n)``; a value that is not negative may be a lower bound."""
 
     def values(self, q: Array, v: Array, a: Array, channels: Indices) -> Array:
-        """Exact values ``(K,)`` at samples ``(K, n)``, one channel each."""
+        """Exact values ``(K,)`` at samples ``(K, n)``, of one channel each."""
         return self.slack(q, v, a)[np.arange(len(q)), channels]
 
     def rates(self, bounds: DerivativeBounds) -> Array:
@@ -168,13 +168,15 @@ class Constraint(Protocol):
         return segments, channels
 
     def violation(self, state: State, channel: int, when: str, at_rest: bool) -> str:
-        """Message on a state ``(1, n)`` each with a negative channel: one line with constraint, joint or link, value,
-        limit and remedy."""
+        """One line on a state, ``(1, n)`` each, with a negative channel: joint or link, value, limit and remedy.
+
+        ``when`` describes the instant; ``at_rest`` is true for a start pose.
+        """
 
     def usage(self, plan: Plan) -> ConstraintUsage: ...
 
     def check_start(self, pose: Array) -> None:
-        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot rest."""
+        """Raise ExcitationError if a robot at rest in a start pose ``(n,)`` violates the constraint."""
         state = pose[None], np.zeros((1, len(pose))), np.zeros((1, len(pose)))
         slack = self.slack(*state)[0]
         if (slack < 0).any():
@@ -189,7 +191,7 @@ class Constraint(Protocol):
 
 
 def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint], None]) -> str:
-    """Message of the first constraint that a check refuses; empty if all constraints pass."""
+    """Message of the first constraint for which ``check`` raises ExcitationError; empty if all constraints pass."""
     try:
         for constraint in constraints:
             check(constraint)

@@ -19,7 +19,7 @@ _EFFORT_STEP_S = 0.01
 def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     """Efforts ``(N, n)`` [N m or N] of the URDF's bodies and friction along samples ``(N, n)``.
 
-    Coulomb friction adds its full size to the rest of the effort, as its sign is undefined at rest.
+    Coulomb friction always increases the size of the effort, as the sign of friction is undefined at rest.
     """
     tau = rigid_torque(model, model.body_prior, q, v, a)
     tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
@@ -27,9 +27,9 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 class EffortConstraint(constraint.Constraint):
-    """Constraint that the effort of the prior model keeps limits ``(n,)`` [N m or N] with a margin for prior errors.
+    """Constraint that efforts of the prior model keep limits ``(n,)`` [N m or N], which allow for errors of the prior.
 
-    Its functions of the state are the unused fractions of the limits.
+    The channels are the unused fractions of the limits.
     """
 
     positions_only = False
@@ -79,7 +79,7 @@ class EffortConstraint(constraint.Constraint):
 
 
 class WrenchRateBounds:
-    """Bounds on the rates of joint efforts and of the reaction at the base, for the inertia of the URDF.
+    """Bounds on the rates of joint efforts and of the reaction at the root, for the URDF's inertial parameters.
 
     Only norms are propagated along the tree. Outward: norms of the motion (angular velocity, its first two derivatives,
     acceleration and jerk of the origins). Inward: norms of forces and moments, and of their rates of change in the root
@@ -102,8 +102,8 @@ class WrenchRateBounds:
     def rates(self, bounds: constraint.DerivativeBounds) -> tuple[Array, Array, Array]:
         """Bounds on rates of change on S segments.
 
-        Returns bounds for joint efforts ``(S, n)`` [N m/s or N/s] of bodies, rotors and viscous friction, and for force
-        and moment ``(S,)`` of the moving bodies at the root origin, gravity included.
+        Return bounds for joint efforts ``(S, n)`` [N m/s or N/s] due to bodies, rotors and viscous friction, and for
+        the force and moment ``(S,)`` of the moving bodies about the root origin, gravity included.
         """
         count, joints = len(bounds.velocity), len(self._joints)
         zero = np.zeros(count)
@@ -138,7 +138,7 @@ class WrenchRateBounds:
 
 @dataclass(frozen=True)
 class _MotionNorms:
-    """Norms ``(M,)`` at a point of a body: angular velocity, two derivatives, acceleration (minus gravity), jerk."""
+    """Norms ``(S,)`` at a point of a body: angular velocity, its two derivatives, acceleration minus gravity, jerk."""
 
     angular: Array
     turn: Array
@@ -153,12 +153,12 @@ class _MotionNorms:
         return _MotionNorms(W, A, B, linear, jerk)
 
     def turning(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
-        """Norms of the body behind a revolute joint."""
+        """Norms of the body that a revolute joint moves."""
         W, A, B = self.angular, self.turn, self.turn_rate
         return _MotionNorms(W + v, A + a + W * v, B + j + 2 * W * a + A * v + W**2 * v, self.linear, self.jerk)
 
     def sliding(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
-        """Norms of the body behind a prismatic joint."""
+        """Norms of the body that a prismatic joint moves."""
         W, A, B = self.angular, self.turn, self.turn_rate
         linear = self.linear + a + 2 * W * v
         return _MotionNorms(W, A, B, linear, self.jerk + j + 3 * (W * a + A * v + W**2 * v))

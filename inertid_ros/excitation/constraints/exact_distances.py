@@ -20,8 +20,11 @@ _ASSUMED_OVERLAP_M = 1e-3  # overlap of shapes if the library does not converge 
 
 @dataclass(frozen=True)
 class Closest:
-    """Distances ``(K,)`` of pairs of convex shapes [m], negative for an overlap; closest (or deepest) points
-    ``(2, 3, K)`` of both, and unit vectors ``(3, K)`` from second to first, NaN at the requested distance or beyond."""
+    """Distances ``(K,)`` [m] of pairs of shapes, negative for an overlap, and their closest (or deepest) points.
+
+    ``points`` are ``(2, 3, K)``; ``normal`` ``(3, K)`` is the unit vector from the second shape to the first. Points
+    and normals are NaN for pairs at the requested distance or beyond.
+    """
 
     distance: Array
     points: Array
@@ -34,7 +37,7 @@ class Closest:
 class ExactDistances:
     """Distances between the shapes of objects; object -1 is the floor at a height [m].
 
-    Pickling leaves out the objects of the library.
+    Pickling leaves out the geometry objects of Coal.
     """
 
     def __init__(self, objects: Sequence[CollisionObject], height: float = -np.inf) -> None:
@@ -68,12 +71,11 @@ class ExactDistances:
     def closest(
         self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array, exact: bool = False
     ) -> Closest:
-        """Distances of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``, and their closest points in the root
-        frame.
+        """Distances and closest points, in the root frame, of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``.
 
-        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances belong to
-        convex hulls; if ``exact``, to the meshes inside for hulls closer than ``enough`` ``(K,)`` [m]. Points are valid
-        only for distances below ``enough``, and not if ``exact``.
+        ``rows`` ``(K,)`` select each pair's pose from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances are
+        those of convex hulls; if ``exact``, those of the meshes where hulls are closer than ``enough`` ``(K,)`` [m].
+        Points are valid only for distances below ``enough``, and not if ``exact``.
         """
 
         @cache

@@ -19,10 +19,10 @@ from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf.shapes import CollisionShape, corners_in_body
 
-# A limb is a leg if it reaches this far below the base, as a fraction of its length and in m. Stretched arms on a table
-# reach only some centimetres below.
+# A limb is a leg if it reaches farther below the base than this fraction of its length and than this distance.
+# Stretched arms on a table reach only some centimetres below the base.
 _MIN_LEG_SHARE, _MIN_LEG_M = 0.15, 0.1
-_WHEEL_ANGLES, _MAX_WHEEL_RUNOUT_M = 16, 0.01  # largest difference of the heights of a wheel over these angles
+_WHEEL_ANGLES, _MAX_WHEEL_RUNOUT_M = 16, 0.01  # largest change of a wheel's height over these angles
 _MIN_MOUNTING_COSINE = 0.5  # between gravity and the direction of a mounting
 
 Shapes = tuple[CollisionShape, ...]
@@ -81,8 +81,8 @@ class Surroundings:
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:
     """Surroundings of the robot according to its options and its base.
 
-    A robot is mounted at the lowest point of its root link or of its wheels, unless its limbs reach farther down, such
-    as legs. The direction of gravity must not contradict the mounting.
+    The floor or mounting plane is at the lowest point of the root link (on a floor, also of the wheels). Its height is
+    unknown if limbs such as legs reach farther down. ExcitationError if gravity contradicts the mounting.
     """
     shapes, problems = collision_shapes(model, options.collision.mesh_folders)
     return replace(_floor(model, limits, options, shapes, problems), others=_others(model, options.collision, shapes))
@@ -140,7 +140,7 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
 
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
-    """Height [m] and link of the lowest point of the root link; uses a link's origin if its mesh is missing."""
+    """Lowest point [m], and its link, of the root and links fixed to it; link origins replace unusable geometry."""
     points = [(float(corners_in_body(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
     robot = model.pinocchio
     for name in problems:
@@ -151,7 +151,7 @@ def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, st
 
 
 def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
-    """Height [m] and link of the lowest point of each wheel: a link that turns endlessly on the base at one height."""
+    """Lowest point [m] and name of each wheel: a link that turns without limits on the root at constant height."""
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
     wheels = []
     for body in {shape.body for shape in shapes if shape.body >= 0}:
@@ -167,7 +167,7 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
 
 
 def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[float, str] | None:
-    """Depth below the base [m] and link of the deepest leg; None for a robot without legs."""
+    """Depth below the base [m] and lowest link of the deepest leg; None for a robot without legs."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
     placements = TreeKinematics.of(model).placements(poses)

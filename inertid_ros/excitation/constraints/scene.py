@@ -24,7 +24,7 @@ def _with_root(placements: Array) -> Array:
 
 
 def segment_distances(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> Array:
-    """Distances ``(K,)`` of segments given by their ends, ``(3, K)`` each; a segment may be a point.
+    """Distances ``(K,)`` between two segments each, given by their ends ``(3, K)``; a segment may be a point.
 
     The squared distance is a convex quadratic of the two positions along the segments. If its minimum lies outside the
     unit square, one position is clipped and the other position is recomputed, twice.
@@ -93,7 +93,7 @@ class Scene:
         return self._names[first], self._names[second]
 
     def ball_distances(self, placements: Array) -> Array:
-        """Lower bounds ``(N, P)`` from one ball around each object [m], for placements ``(N, n, 4, 4)`` of bodies."""
+        """Lower bounds ``(N, P)`` on distances [m] from a ball around each object, for placements ``(N, n, 4, 4)``."""
         start, end = self._capsule_ends(placements)
         first = np.searchsorted(self._owner, np.arange(len(self._names) - 1))
         low = np.minimum.reduceat(np.minimum(start, end) - self._radius, first, axis=2)
@@ -104,12 +104,12 @@ class Scene:
         return np.asarray(np.where(b < 0, low[2][:, a] - self.height, gap), dtype=float)
 
     def capsule_distances(self, placements: Array) -> Array:
-        """Lower bounds ``(N, P)`` from the capsules around each pair [m]."""
+        """Lower bounds ``(N, P)`` on distances [m] from the capsules around each object."""
         rows, pairs = np.indices((len(placements), len(self.pairs))).reshape(2, -1)
         return self.capsule_distances_of(placements, rows, pairs).reshape(len(placements), -1)
 
     def capsule_distances_of(self, placements: Array, rows: Indices, pairs: Indices) -> Array:
-        """Lower bounds ``(K,)`` from the capsules of one pair each in one of the poses [m]."""
+        """Lower bounds ``(K,)`` [m] of :meth:`capsule_distances` for ``pairs`` in the poses ``rows``, ``(K,)`` each."""
         out, ends = np.empty(len(rows)), self._capsule_ends(placements)
         for begin in range(0, len(rows), _DISTANCES_AT_ONCE):
             part = slice(begin, begin + _DISTANCES_AT_ONCE)
@@ -124,7 +124,7 @@ class Scene:
     def close_hulls(self, placements: Array, limit: Array) -> tuple[Indices, Indices, Closest]:
         """Poses and pairs ``(K,)`` with convex hulls closer than ``limit (P,)`` [m], and their closest points.
 
-        Like distances of capsules, these distances change smoothly with the pose; hulls fit the shapes much closer.
+        Distances of hulls change smoothly with the pose, as those of capsules do, but hulls fit the shapes much closer.
         """
         rows, pairs = np.nonzero(self.ball_distances(placements) < limit)
         near = self.capsule_distances_of(placements, rows, pairs) < limit[pairs]
@@ -134,9 +134,9 @@ class Scene:
         return rows[close], pairs[close], hulls[close]
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
-        """Exact distances ``(K,)`` of the shapes of one pair each in poses ``(K, n, 4, 4)`` [m].
+        """Exact distances ``(K,)`` [m] of the shapes of ``pairs`` ``(K,)``, each in its own pose ``(K, n, 4, 4)``.
 
-        Distances of ``enough (K,)`` or more may be lower bounds only.
+        A distance of at least ``enough`` ``(K,)`` may be a lower bound only.
         """
         rows, bodies = np.arange(len(pairs)), self._bodies[pairs]
         return self._exact.closest(self.pairs[pairs], rows, bodies, _with_root(placements), enough, True).distance

@@ -3,8 +3,8 @@
 A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on its checked path. With
 ``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``. The brake uses the strongest ``s''`` that
 keeps all joints within their acceleration limits, with a bounded rate of change. Since ``|plan''| <= limit``,
-``s'' = 0`` is always allowed: a brake exists at every phase of a plan that keeps its limits. A robot that rests on the
-path continues in the same way: the rate rises from zero to one on a polynomial, as fast as the limits allow.
+``s'' = 0`` is always allowed: a brake exists at every phase of a plan that keeps its limits. To continue from rest on
+the path, the rate rises from zero to one along a polynomial, as fast as the limits allow.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _BRAKES_AT_ONCE = 256  # verified together
 
 @dataclass(frozen=True)
 class BrakeTable:
-    """Brake for every multiple ``k * grid`` [s] of the phase of a plan.
+    """Brakes from the phases ``k * grid`` [s] of a plan.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def brake_table(
     Raises
     ------
     ExcitationError
-        For some phase, a brake within the limits and the longest time does not exist.
+        The brake from some phase exceeds a limit or the longest time.
     """
     starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
     begin = np.stack([starts, np.ones_like(starts), np.zeros_like(starts)])
@@ -98,18 +98,18 @@ def restarted(
     profile : ndarray, shape (3, P)
         Phase, rate and its change at every step until the rate is one; ``P - 1`` steps are a multiple of the grid.
     table : BrakeTable
-        Brake for every multiple of the grid since the robot started to move again.
+        Brakes from multiples of the grid since the robot started to move again.
     index : int
-        Multiple of the grid, in the plan's own phase, at which the rate is one.
+        Phase of the plan, in multiples of the grid, at which the rate is one.
 
     Raises
     ------
     ExcitationError
-        A motion within the limits does not exist.
+        A restart within the limits and ``options.longest_s`` does not exist.
     """
     plan, grid, step, options = brakes.plan, brakes.grid, brakes.step, options or BrakeOptions()
     per_grid, last = round(grid / step), len(brakes.points) - 1
-    # The jerk of the rate is at most 6 / seconds^2, no more than the jerk of brakes. Near the end, the rest is short.
+    # Second derivative of the rate: at most 6 / seconds^2, no more than in brakes. Near the end, the rest is short.
     shortest = min(np.sqrt(6 * options.shortest_s * options.rise_s), 2 * (last * grid - phase))
     for cells in range(max(int(np.ceil(shortest / grid)), 1), round(options.longest_s / grid) + 1):
         seconds = cells * grid
@@ -136,7 +136,7 @@ def restarted(
 def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
     """Phase, rate and its change ``(3, steps + 1)`` from rest to rate one; the change is zero at both ends."""
     x = np.linspace(0.0, 1.0, steps + 1)
-    extra = (end - phase) / seconds - 0.5  # of the mean rate; the mean rate without it is a half
+    extra = (end - phase) / seconds - 0.5  # mean rate minus one half, the mean rate of the first two terms
     rise = phase + seconds * (x**3 - 0.5 * x**4 + extra * x**3 * (10 - 15 * x + 6 * x**2))
     rate = x**2 * (3 - 2 * x) + extra * 30 * x**2 * (1 - x) ** 2
     change = (6 * x * (1 - x) + extra * 60 * x * (1 - x) * (1 - 2 * x)) / seconds
@@ -153,7 +153,7 @@ def _padded(first: Array, second: Array) -> tuple[Array, Array]:
 def _brakes(
     plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
 ) -> BrakeTable:
-    """Brakes from initial phases, rates and changes ``(3, K)``; ExcitationError if a brake does not exist."""
+    """Brakes from initial phases, rates and changes ``(3, K)``; ExcitationError if a brake fails at every strength."""
     width = int(np.ceil(options.longest_s / step)) + 1
     count_of_brakes = begin.shape[1]
     table = np.zeros((3, count_of_brakes, width))
@@ -209,7 +209,7 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
 def _verify(
     plan: Plan, limits: MotionLimits, profile: Array, count: NDArray[np.int_], step: float
 ) -> tuple[NDArray[np.bool_], str]:
-    """Mask of brakes that end in time and keep every limit, also between points; problem of the first other brake."""
+    """Mask of brakes that end in time and keep all limits, also between points; problem of the first failing brake."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (

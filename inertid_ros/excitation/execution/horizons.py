@@ -105,7 +105,7 @@ class HorizonTable:
         Raises
         ------
         ExcitationError
-            A motion within the limits does not exist.
+            A restart within the limits does not exist.
         """
         out, options = copy(self), self.options
         profile, out.brakes, index = restarted(self._all_brakes, self.limits, phase, options.brake)
@@ -126,7 +126,7 @@ class HorizonTable:
         return max(min(index, len(self.brakes.points) - 1), 0)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
-        """Horizon from ``phase`` [s] that follows the plan to grid phase ``brake`` and brakes there.
+        """Horizon from ``phase`` [s] that follows the plan to the grid phase of index ``brake`` and brakes there.
 
         ``clock`` is the time on the robot's clock at this phase [s]; NaN if unknown.
         """
@@ -152,14 +152,14 @@ class HorizonTable:
         return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))
 
     def rest_time(self, brake: int) -> float:
-        """Phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
+        """Time since the start of the motion [s] at which it is at rest after the brake of index ``brake``."""
         begin = brake * self.options.grid_s
         if begin >= self.duration - _PHASE_TOLERANCE_S:
             return self.duration
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration ``(n,)`` commanded at ``phase`` of a motion that brakes at ``brake``."""
+        """Position, velocity, acceleration ``(n,)`` commanded at ``phase`` [s] with a brake at grid index ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
         if begin < min(phase, self.duration - _PHASE_TOLERANCE_S):
             if self._followed[0] != brake:
@@ -184,8 +184,9 @@ class MotionState(Enum):
 class MotionExecution:
     """One execution of a plan: start, a step every command period, and a stop at any time.
 
-    If a step comes after the brake of the last horizon has begun, sending ends, and :attr:`reason` is set.
-    ``clock_offset`` is the robot's clock minus the steady clock [s]; with NaN, horizons have no stamp.
+    If a step comes too late to replace the last horizon (``latency_s`` before its brake), sending ends and
+    :attr:`reason` is set. ``clock_offset`` is the robot's clock minus the steady clock [s]; with NaN, horizons have no
+    stamp.
     """
 
     def __init__(self, table: HorizonTable) -> None:
@@ -219,7 +220,7 @@ class MotionExecution:
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def stop(self, now: float, reason: str) -> Horizon:
-        """Brake from the phase commanded now; return the horizon of the brake, empty if the motion already stops."""
+        """Brake at the first grid phase after ``latency_s``; return its horizon, empty if the motion already stops."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._empty_horizon()
@@ -251,10 +252,10 @@ class MotionExecution:
         return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
     def resting_phase(self, position: Array, tolerance: float, lost_s: float) -> float:
-        """Phase of the plan [s] of a robot at rest at a position ``(n,)``; NaN if this is away from the path.
+        """Phase of the plan [s] of a robot at rest at ``position`` ``(n,)``; NaN if the position is away from the path.
 
-        The robot rests at the end of the last horizon, or of an earlier horizon if the horizons of ``lost_s`` seconds
-        were lost; ``tolerance`` is the largest distance from the path [rad or m].
+        The robot rests at the end of the last horizon or, if later horizons were lost, up to ``lost_s`` seconds before.
+        ``tolerance`` is the largest distance from the path [rad or m].
         """
         end, begin = self.rest_phase, self.table.begin
         phases = np.arange(end, max(end - lost_s, begin) - _PHASE_TOLERANCE_S, -self.table.options.step_s)
@@ -263,7 +264,7 @@ class MotionExecution:
         return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
 
     def at_rest(self, now: float) -> bool:
-        """Whether all sent commands have come to rest by ``now``."""
+        """Whether the commanded motion has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
 

@@ -1,7 +1,7 @@
 """Monitoring of joint states during a motion: the clock of their stamps, their values, and the client's lease.
 
-The caller gives the times: ``now`` is the steady clock; ``clock`` is the clock of stamps (ROS time), read at the same
-moment.
+The caller gives the times: ``now`` is the steady clock; ``clock`` is this machine's clock of stamps (ROS time), read at
+the same moment.
 """
 
 import math
@@ -19,10 +19,10 @@ _MAX_AGE_GROWTH_S, _MAX_AGE_DROP_S = 0.02, 0.005  # of states, relative to their
 _AGE_GROWTH_SHARE = 0.5  # of the timeout: a user who tolerates gaps tolerates late states
 _CLOCK_DRIFT = 1e-3  # relative difference of the rates of clocks
 _LEARNING_S = 0.1  # time to learn the smallest age of states; a robot that starts from rest is still slow then
-_CLOCK_STEP_S = 2e-3  # smallest step; the time between two readings of clocks is shorter
-_UNSTAMPED_S = 0.05  # states of another node may lack stamps while states of the robot have stamps
+_CLOCK_STEP_S = 2e-3  # smallest step of a clock; the readings of both clocks are less than this apart
+_UNSTAMPED_S = 0.05  # tolerated time without stamps, as another node may publish states without stamps
 _MAX_CLOCK_LAG_S = 0.05  # largest lag of the reading of a simulated clock
-_STEP_DOUBT_S = 0.1  # time after a step during which the step may prove to be such a lag
+_STEP_DOUBT_S = 0.1  # time after a step during which the step may prove to be a lag
 # Values of the states.
 _PLAUSIBLE_SPEED_FACTOR, _PLAUSIBLE_JUMP = 3.0, 0.02  # of the velocity limit, and rad or m of noise; beyond: rejected
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two states
@@ -36,14 +36,15 @@ class RobotClock:
     """Check stamps and estimate the robot's clock, also while the clock of this machine steps.
 
     The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept, so a step of
-    this clock alone has no effect. If the robot's stamps make the same step, as on one machine, the offset follows.
-    The smallest age of states hardly changes otherwise, and distinguishes the two cases. A late state combined with a
-    lagging simulated clock looks like a small step of both clocks; if the next state is too young, the step is undone.
+    this machine's clock alone has no effect. If the robot's stamps make the same step, as on one machine, the offset
+    follows. The age of states distinguishes the two cases, as its minimum hardly changes without a step. A late state
+    combined with a lagging simulated clock looks like a small step of both clocks; if the next state is too young, the
+    step is undone.
 
     Parameters
     ----------
     max_age, max_future : float
-        Largest difference of stamps before and after the time of receipt [s].
+        Largest time by which a stamp may lie before and after the time of receipt [s].
     later : float
         Tolerated growth of the age of states [s].
 
@@ -54,8 +55,9 @@ class RobotClock:
     objection : str
         Reason to reject the last state; empty if it is valid.
     is_lost : bool
-        Whether the robot's clock may have stepped: states come without stamps, or the last state is younger than
-        before, or older by more than the tolerance. Do not send commands that depend on this clock then.
+        Whether the robot's clock may have stepped: states come without stamps, or the age of the last state is outside
+        its limits, lower than before, or higher by more than the tolerance. Do not send commands that depend on the
+        robot's clock then.
     """
 
     def __init__(self, max_age: float, max_future: float, later: float = _MAX_AGE_GROWTH_S) -> None:
@@ -67,7 +69,7 @@ class RobotClock:
         self._before, self._followed = math.nan, -math.inf  # offset before the last followed step, and its time
 
     def take(self, stamp: float, clock: float, now: float) -> float:
-        """Take the stamp of a state; return its time of measurement, or ``now`` for a bad stamp [s, steady clock].
+        """Take a state's stamp; return the time of measurement, or ``now`` if the stamp is not set [s, steady clock].
 
         ``clock`` and ``now`` are this machine's clock of stamps and the steady clock, both at receipt.
         """
@@ -82,7 +84,7 @@ class RobotClock:
             self._least, self._aged = now + self.offset - stamp, now
         age, step = now + self.offset - stamp, clock - now - self.offset
         if abs(step) > _CLOCK_STEP_S and abs(age + step - self._least) < abs(age - self._least):
-            # This machine's clock and the robot's have stepped together.
+            # This machine's clock and the robot's clock have stepped together.
             self._before, self._followed = self.offset, now
             age = self._set_offset(self.offset + step, age)
         elif self._was_late(age, now):
@@ -132,7 +134,7 @@ class RobotClock:
 
 @dataclass
 class StateCounts:
-    """Counts of joint states: accepted, rejected per reason, and gaps longer than 2.5 times the usual step."""
+    """Counts of joint states: accepted, rejected per reason, and gaps longer than 2.5 times the usual interval."""
 
     accepted: int = 0
     gaps: int = 0
@@ -174,7 +176,7 @@ class StateMonitor:
         self.counts = StateCounts()
         self._begin, self._accepted = now, now
         self._receipts: deque[float] = deque()
-        self._gap = 0.0  # before the last state
+        self._gap = 0.0  # time without accepted states before the last state
         self.clock = self._new_clock()
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
@@ -182,7 +184,7 @@ class StateMonitor:
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
         self._resolution = np.full(len(self.joint_names), np.inf)  # smallest change so far
         self._measured = now
-        self._high_since = np.full((2, len(self.joint_names)), np.inf)  # times of arrival and of measurement
+        self._high_since = np.full((2, len(self.joint_names)), np.inf)  # efforts too high since: arrival, measurement
         self._rejection = ""
 
     @property
@@ -230,14 +232,14 @@ class StateMonitor:
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
-        """Whether all joints kept every digit while the command moved a joint on, to ``(n,)``."""
+        """Whether all joints repeat exactly the same positions although ``commanded`` ``(n,)`` has moved a joint on."""
         if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
             return False
         moved = np.abs(commanded - self._unchanged_since)
         return bool((moved > np.maximum(_FROZEN_DISTANCE, 2 * self._resolution)).any())
 
     def silence(self, now: float) -> str:
-        """Message on the time without an accepted state, now or before the last state, with the reason if known."""
+        """Message on the current or last time without accepted states, with the reason if known."""
         silent = max(now - self._accepted, self._gap)
         if self._rejection:
             return f"joint states are rejected for {silent:.2f} s: {self._rejection}"
@@ -250,7 +252,7 @@ class StateMonitor:
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Restart at ``now`` with a robot at rest, perhaps away from the command; learn a lost clock again."""
+        """Restart monitoring with a robot at rest, perhaps away from its command; learn a lost clock again."""
         self._begin, self._unchanged_since = now, None
         self._receipts.clear()
         self._repeats[:] = 0
@@ -277,7 +279,7 @@ class StateMonitor:
         return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
 
     def blindness(self, now: float, commanded: Array | None) -> str:
-        """Reason to stop because states are missing, or stuck while ``commanded`` ``(n,)`` changes, or empty."""
+        """Reason to stop because states are missing, or are stuck while ``commanded`` ``(n,)`` changes; or empty."""
         options = self.options
         if 0 < options.state_timeout_s < now - self._accepted:
             return self.silence(now)

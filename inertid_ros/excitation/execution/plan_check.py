@@ -35,7 +35,7 @@ def check_plan(
     Raises
     ------
     ExcitationError
-        With joint, time, value and limit.
+        A check fails; the message gives joint, time, value and limit.
     """
     if plan.joint_names != model.joint_names:
         missing = [name for name in model.joint_names if name not in plan.joint_names]
@@ -98,9 +98,10 @@ def approach(
 ) -> Plan:
     """Motion from the robot's position to the start of a plan, followed by a pause.
 
-    All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and at
-    its square of the acceleration limits. A joint outside the plan's position limits but inside the URDF's limits may
-    come back in. ``constraints`` (default: the constraint on the prior model's effort) hold on the way too.
+    All joints move in step on a minimum-jerk ramp, with at most the fraction ``options.approach_speed`` of the plan's
+    velocity limits and the square of this fraction of the acceleration limits. A joint may start outside the plan's
+    position limits but not outside the URDF's. ``constraints`` (default: the constraint on the prior model's effort)
+    hold on the way too.
 
     Raises
     ------

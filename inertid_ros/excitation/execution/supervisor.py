@@ -29,7 +29,7 @@ _END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of i
 RESTART_S = 0.25  # time for the controller to move a robot at rest up to 20 mrad back onto its path
 _MAX_LOST_PLAN_S = 0.5  # longest part of the plan in lost horizons
 _MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # this many messages within this time are not chance
-_PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance; largest forward jump of the robot by a horizon
+_PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance; largest forward jump that a horizon may cause
 
 
 class CommandInterface(Protocol):
@@ -54,8 +54,9 @@ class CommandInterface(Protocol):
 class _Objection:
     """Reason not to send a further horizon.
 
-    If it ``passes``, it may end while the robot rests. ``late_messages`` is the number of messages that count as late
-    at the controller. If the driver ``stood_still``, it published no states, so a scaled speed is not the reason.
+    ``passes`` is whether the reason may end while the robot rests. ``late_messages`` is the number of messages that
+    count as late at the controller. If the driver ``stood_still``, it published no states, so a scaled speed is not the
+    reason.
     """
 
     why: str
@@ -74,10 +75,11 @@ class Supervisor:
     A horizon is sent only after a state has proved that the robot kept up with the last horizon. If a horizon cannot be
     sent in time (states are late, or this process was held up), the last horizon ends at rest by itself. The robot
     waits there, on its checked path, and continues after states return. If the controller's speed is scaled, sending
-    ends, as a further horizon would make the robot jump. A brake is sent once. If it is lost, the last horizon ends at
-    rest; a later brake would be a jump. If positions are streamed, a long pause stops the motion at the last position.
+    ends, as a further horizon would make the robot jump. A brake is sent once, as a later brake would be a jump; if the
+    brake is lost, the last horizon ends at rest. If positions are streamed, a long pause stops the motion at the last
+    position.
 
-    ``table`` contains the horizons of the approach, of ``approach_s`` seconds, and of the motion.
+    ``table`` contains the horizons of the approach, which takes ``approach_s`` seconds, and of the motion.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class Supervisor:
     canceled : bool
         Whether the motion was stopped on request.
     interruption : str
-        Reason for rest before the robot continues, or empty.
+        Reason why the robot pauses at rest and will continue, or empty.
     halt : str
         Reason why the controller itself stopped the robot and holds it, or empty; set by the owner.
     max_tracking_error : float
@@ -106,7 +108,7 @@ class Supervisor:
         self.fault = self.halt = self.interruption = ""
         self.interruptions = 0
         self.canceled = False
-        self.max_tracking_error = self._error_before = 0.0  # the latter is frozen at the stop
+        self.max_tracking_error = self._error_before = 0.0  # the latter: its value at the stop
         self._commands = commands
         self._approach = approach_s
         self._options = table.options
@@ -122,12 +124,12 @@ class Supervisor:
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
-        self._paused = self._longest_tick = 0.0  # the latter since the last horizon
-        # Times at which the controller had not kept up, and at which its driver had stood still.
+        self._paused = self._longest_tick = 0.0  # the latter: since the last horizon
+        # Times at which the controller had not kept up (False), and at which its driver had stood still (True).
         self._late = {stood: deque[float](maxlen=_MAX_LATE_MESSAGES) for stood in (False, True)}
         self._waiting_since = math.nan  # start of the rest of a robot that will continue
         self._error = np.zeros(joints)
-        self._commanded: Array | None = None  # at the last accepted state
+        self._commanded: Array | None = None  # position commanded at the last accepted state
 
     @property
     def moving(self) -> bool:
@@ -142,8 +144,8 @@ class Supervisor:
     def start(self, now: float, clock_offset: float = float("nan")) -> None:
         """Send the first horizon.
 
-        A horizon with a stamp begins ``latency_s`` later: a robot at rest would jump if it arrived after its start.
-        ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN if unknown.
+        A horizon with a stamp begins ``latency_s`` later, as a robot at rest would jump if the horizon arrived after
+        its start. ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN if unknown.
         """
         self.execution.clock_offset = self._offset = clock_offset
         self._started = now
@@ -164,7 +166,7 @@ class Supervisor:
         if rejection:
             return
         self._commanded, self._error = commanded, commanded - position
-        if not self.interruption:  # else the robot may rest at the end of an earlier horizon
+        if not self.interruption:  # during an interruption the robot may rest at the end of an earlier horizon
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
         if not self._commands.streams:
@@ -209,7 +211,7 @@ class Supervisor:
         self._brake(now, reason)
 
     def at_rest(self, now: float) -> bool:
-        """Whether all commands have come to rest."""
+        """Whether the commanded motion has come to rest."""
         self._account_for_pause(now)
         return self.execution.at_rest(now)
 
@@ -262,7 +264,7 @@ class Supervisor:
         self._note_interruption(now)
 
     def _problem(self, now: float) -> tuple[str, str]:
-        """Reason to stop the motion for good, and reason to stop until it passes; each may be empty."""
+        """Reason to stop the motion for good, and reason to interrupt the motion for a while; each may be empty."""
         monitor, lapse = self.monitor, self.lease.check(now) or self.monitor.low_rate(now)
         # If the controller itself is behind, the distance from the command is not a tracking error of the robot.
         behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
@@ -297,16 +299,16 @@ class Supervisor:
         if self.monitor.is_frozen(self._commanded):
             why = "joint states keep every digit while the robot is commanded on; check the driver"
             return _Objection(why, passes=False)
-        if self.monitor.clock.is_lost:  # it is learned again at rest
+        if self.monitor.clock.is_lost:  # the clock is learned again at rest
             return _Objection(self.monitor.clock.explanation)
         if self._progress.disagrees(now):
             # A controller whose next horizon was late rests at the end of its last horizon. A repeated lag means a
-            # scaled speed or an overloaded computer; the next second decides between them.
+            # scaled speed or an overloaded computer; it counts twice, so that another lag soon after ends the motion.
             return _Objection(self._progress.explanation, late_messages=2 if self._progress.is_repeated else 1)
         return None
 
     def _note_interruption(self, now: float) -> None:
-        """Record the reason why a horizon could not be sent in time, so that the robot brakes by itself."""
+        """If the robot brakes by itself, record why the next horizon could not be sent in time."""
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
         if self._objection:
@@ -336,7 +338,7 @@ class Supervisor:
             self.fault = why
 
     def _has_ended(self, now: float) -> bool:
-        """Whether the robot is at rest for good; with a scaled controller, rest comes later than commanded."""
+        """Whether the robot is at rest for good; with a scaled controller, the robot rests later than commanded."""
         if self.waiting:
             return self._wait(now)
         if not self._standstill.has_settled(now, self.at_rest(now)):
@@ -377,7 +379,7 @@ class Supervisor:
             self.monitor.restart(now)
         stands = now > self._standstill.since + RESTART_S
         if stands and self.monitor.has_returned(now) and not self.lease.check(now):
-            # A controller that had fallen behind and stands before the end of its horizon may be scaled to zero.
+            # After a lag, a robot that stands before the end of its horizon may have its speed scaled to zero.
             lost_s = 0.0 if self._objection else _MAX_LOST_PLAN_S
             phase = self.execution.resting_phase(self._standstill.position, _END_TOLERANCE, lost_s)
             return math.isfinite(phase) and self._resume(now, phase)
@@ -413,7 +415,7 @@ class Supervisor:
         self._account_for_pause(now)
         if self.moving:
             self._error_before = self.max_tracking_error
-        # A brake would be a jump for a robot that stands still.
+        # A brake would be a jump for a robot that has fallen behind or stands still.
         self._silent |= self._is_scaled or self._progress.disagrees(now) or bool(self.halt)
         if self._silent:
             self.execution.run_out(now, reason)

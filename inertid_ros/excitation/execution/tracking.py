@@ -4,10 +4,11 @@ A controller with scaled speed (a teach pendant's slider) advances slower than t
 again at the clock with the next horizon. Every horizon is then a jump by the accumulated lag. So a horizon is sent only
 if the controller has kept up since the last horizon.
 
-The controller's own reference measures this lag exactly, independent of the drives. Without the reference, joint states
-measure it as precisely as the lag of the drives is known (:class:`DriveResponse`). A loss in one horizon is detected if
-it exceeds the tolerance and the uncertainty of the drives' lag. A smaller loss repeats with every horizon. The error of
-drives does not depend on the times of horizons, so the component at the frequency of the horizons reveals the loss.
+The controller's own reference measures this lag exactly, independent of the drives. Without the reference, joint
+states measure it as precisely as the lag of the drives is known (:class:`DriveResponse`). A distance lost within one
+horizon is detected if it exceeds the tolerance and the uncertainty of the drives' lag. A smaller loss is detected if
+it repeats with every horizon: the drives' lag does not depend on the times of horizons, so the component of the error
+at the frequency of the horizons is the loss.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ _MAX_REFERENCE_LAG_S, _MAX_REFERENCE_JUMP = 2e-3, 1e-3  # a cycle at 500 Hz; rad
 _STAMP_JITTER_S, _MIN_STATES_PER_HORIZON = 0.012, 4  # among this many states at least one stamp is on time
 _LAG_DEVIATIONS = 3.0  # standard deviations of the expected error
 # Repeated loss: the last second of horizons counts, and half a second is enough. A loss is significant above this
-# number of standard errors and above this share of the path, which is a loss of 2 % behind stiff drives.
+# number of standard errors and above this share of the path, which corresponds to a loss of 2 % with stiff drives.
 _FORGETTING_PER_HORIZON, _MIN_HORIZONS = 0.95, 10
 _LOSS_DEVIATIONS, _MIN_LOSS_SHARE = 7.0, 4e-3
 # Coefficients of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction
@@ -74,9 +75,10 @@ def _features(velocity: Array, acceleration: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Track:
-    """Joint states since the last horizon, and the state before it: ``(m,)``, or ``(m, n)`` as commanded.
+    """Joint states since the last horizon, and the state before it: ``(m,)``, or ``(m, n)`` for all joints.
 
-    ``error`` is commanded minus measured position; ``behind`` is its part along the path beyond the lag of the drives.
+    ``error`` is commanded minus measured position; ``behind`` is the part of the error along the path that the lag of
+    the drives does not explain. ``velocity`` and ``acceleration`` are commanded.
     """
 
     time: Array
@@ -90,14 +92,14 @@ class _Track:
 class PathProgress:
     """Monitor of the robot's lag along its path within each horizon.
 
-    ``tolerance`` is the largest forward jump of the robot by a horizon [rad or m].
+    ``tolerance`` is the largest forward jump of the robot that a horizon may cause [rad or m].
     """
 
     def __init__(self, joints: int, tolerance: float) -> None:
         self._response, self._tolerance = DriveResponse(joints), tolerance
         self._sent = float("nan")
         self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon, and the state before it
-        self._references: list[tuple[float, float, float]] = []  # controller since then: time, lag [s], speed
+        self._references: list[tuple[float, float, float]] = []  # since the last horizon: time, lag [s], speed
         self._repeated = _RepeatedLoss()
 
     def sent(self, now: float) -> None:
@@ -159,7 +161,7 @@ class PathProgress:
         return bool(self._references) and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S
 
     def _lost(self) -> float:
-        """Distance lost or gained along the path [rad or m], if it exceeds the uncertainty of the drives' lag."""
+        """Distance lost or gained along the path [rad or m]; zero if within the uncertainty of the drives' lag."""
         if len(self._states) < 2:
             return 0.0
         track = self._track()
@@ -213,7 +215,7 @@ class _RepeatedLoss:
 
 
 class Standstill:
-    """Monitor of the position ``(n,)`` of a robot that comes to rest; ``since`` is its time of arrival [s]."""
+    """Monitor of the position ``(n,)`` of a robot that comes to rest; ``since`` is when it came to a standstill [s]."""
 
     def __init__(self) -> None:
         self.since = self._received = -np.inf
@@ -225,7 +227,7 @@ class Standstill:
         self._commanded, self._rested = now, np.nan
 
     def has_settled(self, now: float, at_rest: bool) -> bool:
-        """Whether the robot has come to rest after commands at rest, or the wait has timed out."""
+        """Whether the robot has settled since the command came to rest (``at_rest``), or the wait has timed out."""
         if not at_rest:
             self.command(now)
             return False

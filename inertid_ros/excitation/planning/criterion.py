@@ -1,12 +1,12 @@
 """Excitation criteria of a motion, and their gradient along the motion.
 
 Weighted rows of the regressor (:mod:`.measurement_regressor`) are stacked on the rows of earlier recordings
-([Ayusawa2017]_ eq. 41) and scaled by the units of the parameters. The criterion is a function of the eigenvalues of
-their information matrix, to be minimised. Its gradient is the derivative of a weighted sum of elements of the regressor
-([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
+([Ayusawa2017]_ eq. 41) and scaled by the units of the parameters. The criterion, to be minimised, is a function of the
+eigenvalues of the information matrix of all rows. Its gradient is the derivative of a weighted sum of regressor
+elements ([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
 
 **Scaling.** Rows ``A`` of equations in the base parameters become ``A T`` for parameters in units of ``T``, and their
-information ``A^T A`` becomes ``T^T A^T A T``. This makes the parameters of a wrist and of a shoulder comparable:
+information ``A^T A`` becomes ``T^T A^T A T``. Scaling makes the parameters of a wrist and of a shoulder comparable:
 
 - ``columns``: every column of the regressor has unit norm along the evaluated motion; independent of units;
 - ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35). This
@@ -20,7 +20,7 @@ information ``A^T A`` becomes ``T^T A^T A T``. This makes the parameters of a wr
 - ``condition``: largest over smallest deviation, the condition number of the scaled regressor ([Ayusawa2017]_ eq. 7);
 - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
 
-The search minimises the logarithm and replaces extremes by norms of high power. Equal eigenvalues then have equal
+The search minimises the criterion's logarithm, with norms of high power for extremes. Equal eigenvalues then have equal
 slopes, so the gradient ``V diag(slope) V^T`` does not depend on the choice of their eigenvectors ([Ayusawa2017]_ leaves
 this open after eq. 17). Exact extremes would have a kink at equal eigenvalues, and descent would stall there.
 """
@@ -45,7 +45,7 @@ from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normali
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
-_MIN_PRIOR_SHARE = 0.01  # smallest scale of a prior value, as a share of its length in the metric
+_MIN_PRIOR_SHARE = 0.01  # smallest ``prior`` unit of a parameter, as a share of its ``metric`` unit
 _NORM_POWER = 4.0  # of norms that replace extremes; the smooth logarithm is too large by at most log(r) / 4
 _MIN_EIGENVALUE_RATIO = 1e-24  # to the largest eigenvalue; a direction below it counts as not excited
 _EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
@@ -53,7 +53,7 @@ _EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
 
 @dataclass(frozen=True)
 class Scaling:
-    """Units of the base parameters, from a matrix T, ``root`` ``(r, r)``; if None, columns have unit norm."""
+    """Units of the base parameters: the matrix T, ``root`` ``(r, r)``; None scales columns to unit norm."""
 
     root: Array | None = None
 
@@ -72,9 +72,10 @@ class Scaling:
 def prior_scaling(
     scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
 ) -> Scaling:
-    """Scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
+    """Scaling by its name (``columns``, ``metric``, ``prior`` or ``none``), at the prior of a model.
 
-    The criterion uses ``columns`` ``(c,)`` of the layout; ``base``, B ``(r, c)``, regroups them into base parameters.
+    The array ``columns`` ``(c,)`` selects columns of the layout; ``base``, B ``(r, c)``, regroups them into base
+    parameters.
     """
     if scaling == "columns":
         return Scaling()
@@ -94,12 +95,12 @@ def prior_scaling(
 
 
 def pushforward_root(root: Array, base: Array) -> Array:
-    """L ``(r, r)`` with ``L L^T = B G0^-1 B^T``, the inverse pushforward metric, for ``root root^T = G0^-1``."""
+    """L ``(r, r)`` with ``L L^T = B G0^-1 B^T``, the inverse pushforward metric; ``root root^T`` is ``G0^-1``."""
     return r_factor((base @ root).T).T
 
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
-    """Typical size of the drive parameters, couplings and terms of the layout, from a share of the effort limit."""
+    """Drive parameters whose efforts are a share of the effort limit; 1 for couplings and user terms of the layout."""
     layout, share = model.layout, ENERGY_SHARE * limits.effort
     half_range = 0.5 * (limits.upper - limits.lower)
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
@@ -179,8 +180,9 @@ class OptimalityCriterion:
 class Criterion:
     """Objective of planning, to be minimised.
 
-    Base ``columns`` ``(r,)`` are ascending indices into ``measured.columns``; ``base`` B ``(r, c)`` regroups these into
-    base parameters. ``earlier_rows`` ``(k, r)`` are equations of earlier recordings in the base parameters.
+    The base ``columns`` ``(r,)`` are ascending indices into ``measured.columns`` ``(c,)``. ``base`` B ``(r, c)``
+    regroups all columns into base parameters. ``earlier_rows`` ``(k, r)`` are equations of earlier recordings in the
+    base parameters.
     """
 
     measured: measurement.MeasurementRegressor
@@ -207,7 +209,7 @@ class Criterion:
         return MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
 
     def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
-        """Evaluate a trajectory in the middle of steps of ``step`` [s], see :meth:`evaluate`."""
+        """:meth:`evaluate` a trajectory at the middle of every step of length ``step`` [s]."""
         instants = np.arange(0.5 * step, trajectory.duration, step)
         return self.evaluate(MotionSamples(self.measured.chain, *trajectory.sample(instants), step))
 
@@ -222,7 +224,7 @@ class Criterion:
     def gradient(
         self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
     ) -> MotionGradient:
-        """Gradient of :meth:`smooth` by the motion, plus gradient of penalties by their weights (:class:`.Penalty`)."""
+        """Gradient of :meth:`smooth` along the motion, plus that of penalties with the weights of :class:`.Penalty`."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
         by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
@@ -238,9 +240,8 @@ def make_criterion(
 ) -> Criterion:
     """Make the criterion of the options, for base parameters that are identifiable within ``limits``.
 
-    The default is the condition number for the comparison of all motions of a robot. Torques are weighted by the
-    residual deviations of ``earlier``, or else by the effort limits; a wrench at the base by the deviations in the
-    options.
+    Default options give the condition number by which motions of a robot are compared. Torques have the weights of
+    ``earlier``, or else the inverse effort limits; a wrench at the base has the inverse deviations in the options.
     """
     options = options or ExcitationOptions()
     joints = np.zeros(0)

@@ -1,14 +1,14 @@
-"""Gradient descent over shapes of motions within the limits, from one or several starts, then a plan.
+"""Gradient descent over shapes of motions within the limits, from one or several start shapes to a plan.
 
-The solver is SciPy's L-BFGS. The size of a shape meets the limits of position, velocity and acceleration in closed form
+The solver is SciPy's L-BFGS. Each shape is scaled in closed form to the limits of position, velocity and acceleration
 (:mod:`.planning_problem`); all other constraints are smooth penalties. So the problem is unconstrained, with a few
-hundred variables, and a gradient costs three evaluations. Sequential quadratic programming, as in the source, would
-solve dense systems of all variables and constraints. :func:`finish_plan` then proves every limit on the whole interval,
-and shrinks the motion if a limit does not hold.
+hundred variables, and a gradient costs as much as three evaluations. Sequential quadratic programming, as in
+[Lee2019]_ sec. 4.6, would solve dense systems of all variables and constraints. :func:`finish_plan` then proves every
+limit over the whole motion, and shrinks the motion if a limit does not hold.
 
-The motion from a start does not depend on the number of processes. Rounding errors of linear algebra depend on its
-number of threads, and a long descent magnifies them. So each worker process uses one thread, and this process descends
-itself only if it also uses one thread.
+The motion from a start shape does not depend on the number of processes. Rounding errors of linear algebra depend on
+its number of threads, and a long descent magnifies them. So each worker process uses one thread, and this process
+descends itself only if it also uses one thread or too little time is left to start a worker.
 """
 
 import contextlib
@@ -38,12 +38,12 @@ _ITERATIONS_PER_REPORT = 5
 _INFINITE_OBJECTIVE = 1e100  # replaces an objective that is not finite
 _PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last two only if penalties were corrected
 _WORKER_POLL_S = 0.02
-_FINISHING_TIME_S = 120.0  # after the deadline
-_MIN_WORKER_TIME_S = 4.0  # the start of a process would use up less time than this
+_FINISHING_TIME_S = 120.0  # from the deadline until a worker must have finished its plan
+_MIN_WORKER_TIME_S = 4.0  # with less time left, this process descends itself, as starting a worker takes long
 
 
 ShapeReport = Callable[[float, float, Array], None]
-"""Called every few iterations with the fraction done, the best smooth logarithm of the criterion, and its shape."""
+"""Called every few iterations with the fraction done, the best value of the objective, and its shape."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def improve_shape(
 
 
 def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
-    """Plan of a shape at its exact size, scaled down as a whole until every constraint holds."""
+    """Plan of a shape, scaled exactly to the joint limits, then down as a whole until every constraint holds."""
     options = problem.options
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
     trajectory = LinearTrajectory(problem.basis, problem.start, scaled)
@@ -159,14 +159,14 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
 
 
 DescentReport = Callable[[int, float, float, Array], None]
-"""Called with the index of a start and the arguments of :data:`ShapeReport`."""
+"""Called with the index of a start shape and the arguments of :data:`ShapeReport`."""
 
 
 def run_descent(
     arguments: PlanningArguments, shape: Array, deadline: float,
     progress: Callable[[tuple[float, float, Array]], None],
 ) -> Candidate:
-    """Improve and finish one start ``(size, n)`` in a worker process, with the parent's clock for the deadline [s].
+    """Improve and finish one start shape ``(size, n)`` in a worker process; the deadline [s] is on the parent's clock.
 
     Notices are not logged, as the parent process has logged them already.
     """

@@ -23,18 +23,18 @@ from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 USAGE_CHANNELS = ("position", "velocity", "acceleration", "effort")
-_TIGHT_USE = 0.9  # share of a constraint; from this share on it may be the reason for a small motion
+_TIGHT_USE = 0.9  # used share of a constraint from which the constraint may be the reason for a small motion
 
 WELL_CONDITIONED = 100.0
 """Largest condition number without a finding. With a torque error of 3 % and 200 independent samples (20 s of 5 Hz),
-the weakest combination of parameters is then uncertain by 20 %; beyond 500, by its own size or more."""
+the weakest combination of parameters is then uncertain by 20 %; at a condition number of 500, by its own size."""
 _RANDOM_STATES = 300
 _MIN_SLOWNESS = 0.01  # slowest speed of random states relative to the fastest
 _WIDER_RANGE, _HIGHER_LIMITS = 10.0, 3.0  # factors on ranges of sliding joints and on limits of speed, for comparison
-# The condition number must improve by these factors: with random states, for the motion to be the first reason; with
-# other limits, for the limits to be the reason.
+# The motion is the reason if random states improve the condition number by the first factor; limits are the reason if
+# wider limits improve it by the second factor.
 _MOTION_GAIN, _LIMITS_GAIN = 10.0, 2.0
-_MIN_NAMED_SHARE, _MAX_NAMED = 0.1, 4  # least share of a weak combination, and number, of named parameters
+_MIN_NAMED_SHARE, _MAX_NAMED = 0.1, 4  # named parameters: smallest share relative to the largest, and largest number
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Inspection:
 
     Attributes
     ----------
-    usage : (4, n), used fraction of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
+    usage : (4, n), used fraction of the limits of :data:`USAGE_CHANNELS`; for position, 0 in the middle of the range.
     effort : (N, n), prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
     condition_number : condition number of the column-scaled base regressor.
     spectrum : (r,), singular values of the column-scaled base regressor, largest first; the rows of earlier recordings
         are included.
     longest_stop : longest time from a failure of the sender to rest [s].
-    spectrum_before : (r,), singular values of earlier recordings alone in the same scaling; None if there are none.
+    spectrum_before : (r,), singular values of earlier recordings alone, scaled as ``spectrum``; None without them.
     clearance : closest approach; None if contact is impossible.
     findings : unknown surroundings, and weakly excited parameters with reasons.
     surroundings : sentences on floor and obstacles, and on missing checks.
@@ -75,7 +75,7 @@ def inspect_plan(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
     earlier: EarlierInformation | None = None, around: Surroundings | None = None,
 ) -> Inspection:
-    """Inspect a plan that has passed its checks; this also verifies every horizon and brake of its execution."""
+    """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution."""
     usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
@@ -126,13 +126,13 @@ def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float =
 
 
 def limb_paths(plan: Plan, model: RobotModel) -> dict[str, Array]:
-    """Path of the origin of the last link of every limb in the root frame, ``(N, 3)`` [m], by the link's name."""
+    """Path ``(N, 3)`` [m] of the last link's origin in the root frame, for every limb, by name of the link."""
     placements = TreeKinematics.of(model).placements(plan.position)
     return {model.link_names[body]: placements[:, body, :3, 3] for body in model.end_bodies}
 
 
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
-    """Usage of all constraints, except constraints without anything to constrain."""
+    """Usage of the constraints that the motion uses (``used > 0``)."""
     usages = (constraint.usage(plan) for constraint in constraints)
     return tuple(usage for usage in usages if usage.used > 0)
 
@@ -199,7 +199,7 @@ def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAM
 def _reason(
     criterion: Criterion, achieved: float, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Reason for weak combinations, case of the remedy, and joints concerned, from random states with other limits."""
+    """Reason for weak combinations, case of the remedy, and affected joints, from random states with wider limits."""
     model = criterion.measured.model
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
     if within <= WELL_CONDITIONED or _MOTION_GAIN * within <= achieved:
@@ -235,7 +235,7 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
 
 
 def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
-    """Limits with a whole turn for some joints, or a wider range for sliding joints."""
+    """Limits with a whole turn for the joints of a mask ``(n,)``, or with a wider range if a joint slides."""
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     half = np.where(joints, np.where(model.slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
     return replace(limits, lower=middle - half, upper=middle + half)

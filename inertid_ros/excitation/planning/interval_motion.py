@@ -1,7 +1,7 @@
-"""Motions of cycloidal intervals with two parameters per joint, start and range per interval; pruning of intervals.
+"""Motions of cycloidal intervals with two parameters per joint (start, range per interval), and pruning of intervals.
 
-In each interval every joint moves in one direction: direction combinations of [Naveen2019]_ sec. 5.2. Start and range
-are the source's seed parameters (eqs. 28-37), and pruning is its algorithm 1.
+In each interval every joint moves in one direction, given by a direction combination ([Naveen2019]_ sec. 5.2). Start
+and range are the seed parameters of [Naveen2019]_ (eqs. 28-37); pruning is its algorithm 1.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,11 @@ Directions = NDArray[np.int64]
 def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
     """Distinct combinations of +1 and -1, ``(K, n)``: all ``2^(n-1)``, or ``most`` evenly spaced combinations.
 
-    They have the order of a Gray code: a single joint reverses from one interval to the next. ``slowness`` contains
-    every joint's index once; the first joint never reverses, the second joint reverses once, and so on. Slow joints
-    sweep wide ranges, and fast joints stay near their start. A shuffled order, which the source allows, would keep all
-    joints near their start; some parameters differ by configuration alone, so the condition number would be far higher.
+    The combinations are ordered as a Gray code: a single joint reverses from one interval to the next. ``slowness``
+    holds the index of every joint, slowest first: the first joint never reverses, the second joint reverses once, and
+    so on. Slow joints sweep wide ranges, and fast joints stay near their start. A shuffled order, which [Naveen2019]_
+    allows, would keep all joints near their start; but only different poses separate some parameters, so the condition
+    number would be far higher.
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
@@ -142,12 +143,13 @@ def prune(
 ) -> tuple[int, ...]:
     """Go through the intervals in order and keep the useful intervals; return their indices, ascending.
 
-    An interval is kept if it raises the number of significant singular values, or if it lowers the condition number by
-    a fraction ``gain`` (zero in the source). Up to ``neutral`` other intervals are kept too, so that the motion depends
-    less on the prior (u_max in the source). Singular values above the fraction ``significant`` of the largest value are
-    significant (delta). The first intervals are kept until there are more rows than columns. The count of neutral
-    intervals restarts when the number of significant values rises, as in the source's text; its listing restarts after
-    every dropped interval, which keeps at least six of seven. ``blocks`` are equations ``(rows, p)`` of each interval.
+    ``blocks`` are equations ``(rows, p)`` of each interval. The first intervals are kept until there are more rows
+    than columns. Each further interval is kept if it raises the number of significant singular values, or if it lowers
+    the condition number by more than a fraction ``gain`` (zero in [Naveen2019]_). Singular values above the fraction
+    ``significant`` (delta) of the largest value are significant. Up to ``neutral`` (u_max) other intervals are kept
+    too, so that the motion depends less on the prior. The count of neutral intervals restarts when the number of
+    significant values rises, as in the text of [Naveen2019]_; the listing there restarts it after every dropped
+    interval, which would keep at least six of seven intervals.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def prune_to(
 
 
 def rank_and_condition(rows: Array, significant: float) -> tuple[int, float]:
-    """Number of significant singular values, and condition number (infinite with too few rows)."""
+    """Number of significant singular values, and condition number (infinite below full column rank)."""
     values = np.linalg.svd(rows, compute_uv=False)
     if values[0] == 0:
         return 0, float("inf")

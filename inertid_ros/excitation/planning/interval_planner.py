@@ -1,8 +1,9 @@
-"""Direction combinations: optimise start and ranges of all, prune, optimise the rest ([Naveen2019]_ sec. 5.1).
+"""Planning of direction combinations: optimise start and ranges, prune intervals, optimise again.
 
-The problem has two variables per joint, linear constraints and a smooth cost. Exact derivatives would need derivatives
-of the base's motion. A cost takes some tens of milliseconds, so finite differences over a dozen variables are cheap.
-The solver, as in the source, is sequential quadratic programming (SciPy's SLSQP), which keeps linear constraints.
+The steps are those of [Naveen2019]_ sec. 5.1. The problem has two variables per joint, linear constraints and a smooth
+cost. Exact derivatives of the cost would need derivatives of a floating base's motion. An evaluation takes some tens of
+milliseconds, so finite differences over a dozen variables are cheap. The solver, as in [Naveen2019]_, is sequential
+quadratic programming (SciPy's SLSQP), which keeps linear constraints.
 
 The planner serves robots on a fixed base (:func:`plan_fixed_base`), and floating robots with reaction wheels and
 conserved momentum (:func:`floating_problem`).
@@ -48,7 +49,7 @@ the penalty of violated constraints."""
 class IntervalPlan:
     """Planned motion, and the motion of all combinations before pruning (``whole``).
 
-    Condition number and number of ``significant`` singular values belong to the equations under the prior.
+    ``condition_number`` and the number of ``significant`` singular values are those of the equations under the prior.
     """
 
     motion: intervals.IntervalMotion
@@ -59,13 +60,13 @@ class IntervalPlan:
 
 @dataclass(frozen=True)
 class IntervalPlanningProblem:
-    """Constant part of the planning of directions, starts and ranges.
+    """Problem of planning directions, starts and ranges.
 
     Attributes
     ----------
     fixed_range : (n,), fixed range per interval of a joint, or NaN if start and range are variables; a joint of fixed
         range starts at zero without position limits.
-    unit_columns : whether columns are scaled to unit norm for the condition number; the source does not scale.
+    unit_columns : whether columns are scaled to unit norm for the condition number, unlike in [Naveen2019]_.
     """
 
     regressor: MotionRegressor
@@ -86,9 +87,9 @@ class IntervalPlanningProblem:
         return intervals.IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
     def evaluate(self, motion: intervals.IntervalMotion) -> tuple[Array, float]:
-        """Equations ``(K, s r, p)`` of every interval with scaled columns, and the cost ([Naveen2019]_ eq. 32).
+        """Equations ``(K, s r, p)`` of K intervals with s samples each, and the cost ([Naveen2019]_ eq. 32).
 
-        The cost is multiplied by one plus the penalty.
+        Columns are scaled if ``unit_columns``. The cost is multiplied by one plus the penalty.
         """
         count = self.options.samples
         rows, velocities, penalty = self.regressor(*motion.sample((np.arange(count) + 0.5) / count))
@@ -128,7 +129,7 @@ def plan_intervals(
 def _with_order(
     problem: IntervalPlanningProblem, order: Sequence[int], rng: np.random.Generator, deadline: float
 ) -> IntervalPlan:
-    """Plan with one order in the three steps of [Naveen2019]_ sec. 5.1."""
+    """Plan with one order of the joints, in the three steps of [Naveen2019]_ sec. 5.1."""
     options = problem.options
     directions = intervals.direction_combinations(order, options.offered)
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
@@ -146,7 +147,7 @@ def _best_start(
     problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:
-    """Best motion among random starts and ranges, and the feasible start and range nearest to a previous motion."""
+    """Best motion among random starts and ranges, and the feasible start and range nearest to ``previous``."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
     if previous is not None:
@@ -231,7 +232,7 @@ def _ramp(start: Array, end: Array, limits: MotionLimits) -> QuinticRamp:
 
 
 def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
-    """Limits of the joints and of the wheels; the latter are wide enough for their range in every interval."""
+    """Limits of joints and wheels; wheel limits are wide enough for the wheel range in every interval."""
     count = len(model.wheels.names)
     wide = np.full(count, (options.offered + 1) * options.wheel_range)
     fast = np.full(count, 2 * options.wheel_range / options.interval_s)

@@ -35,7 +35,8 @@ _DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
     "offset": (1, np.ones_like, np.zeros_like),
     "stiffness": (0, np.asarray, np.ones_like),
 }
-# Smallest over largest eigenvalue of the normal matrix: precise above the first ratio, useless below the second ratio.
+# Smallest over largest eigenvalue of the normal matrix: eigenvectors are precise above the first ratio, and useless
+# below the second ratio.
 _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
 _MAX_ROTATION = 0.05  # rad; larger angles occur only between nearly equal values, whose vectors do not matter
 
@@ -43,8 +44,8 @@ _MAX_ROTATION = 0.05  # rad; larger angles occur only between nearly equal value
 class MeasurementRegressor:
     """Weighted rows of the regressor of measurements.
 
-    ``joints`` ``(n,)`` weights the joint torques, and ``base`` ``(6,)`` the reaction wrench (force, torque) at the root
-    in its frame; empty if not measured. ``columns`` ``(c,)`` are the columns of the model's layout in the rows.
+    ``joints`` ``(n,)`` are the weights of the joint torques, and ``base`` ``(6,)`` those of the reaction wrench (force,
+    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -84,9 +85,9 @@ class MeasurementRegressor:
         self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0,
     ) -> MotionGradient:
-        """Gradient along the motion of the elements of :meth:`regressor` weighted by ``weights`` ``(N, k, r)``.
+        """Gradient along the motion of the sum of elements of :meth:`regressor` times ``weights`` ``(N, k, r)``.
 
-        ``joint_weights`` and ``base_weights`` come from a :class:`.Penalty`, without the weights of measurements.
+        ``joint_weights`` and ``base_weights`` come from a :class:`.Penalty` and apply to the unweighted regressor.
         """
         bodies, drives = self._split(columns)
         joints = len(self.joints)
@@ -150,10 +151,10 @@ def _independent_columns(rows: Array) -> Indices:
 
 @dataclass(frozen=True)
 class MotionInformation:
-    """Weighted equations ``(m, r)`` in the base parameters; first a motion, then earlier recordings.
+    """Weighted equations ``(m, r)`` in the base parameters, of a motion and then of earlier recordings.
 
-    ``scaled`` are ``rows`` in the units of the scaling. Their information matrix has ascending ``eigenvalues`` ``(r,)``
-    and eigenvectors ``vectors`` ``(r, r)``, one per column.
+    ``scaled`` are the ``rows`` in the units of the scaling. The information matrix of ``scaled`` has ascending
+    ``eigenvalues`` ``(r,)`` and eigenvectors ``vectors`` ``(r, r)``, one per column.
     """
 
     rows: Array
@@ -172,7 +173,8 @@ class MotionInformation:
 def right_spectrum(rows: Array) -> tuple[Array, Array]:
     """Squared singular values ``(r,)``, ascending, and right singular vectors ``(r, r)`` of ``(m, r)`` rows.
 
-    The normal matrix is used if it is precise enough, or else the rows, as columns may differ much in size.
+    Computed from the normal matrix if it is precise enough; otherwise refined with the rows, as columns may differ much
+    in size.
     """
     values, vectors = np.linalg.eigh(rows.T @ rows)
     if values[0] > _PRECISE_RATIO * values[-1]:
@@ -185,8 +187,9 @@ def right_spectrum(rows: Array) -> tuple[Array, Array]:
 def _refined(rows: Array, vectors: Array) -> tuple[Array, Array]:
     """Squared singular values and vectors from approximate vectors.
 
-    Rounding errors of decompositions have the scale of the largest singular value. Along approximate vectors each
-    length and angle is exact on its own scale. One rotation per plane by its angle squares the error (Jacobi's method).
+    Rounding errors of decompositions have the scale of the largest singular value. For rows projected on approximate
+    vectors, lengths and angles between columns are exact on their own scale. One rotation in each plane of two vectors
+    squares the error (Jacobi's method).
     """
     along = rows @ vectors
     lengths = np.maximum(np.linalg.norm(along, axis=0), 1e-150)

@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlanningProgress:
-    """Fraction of planning done, and the best motion so far.
+    """Fraction of planning done, and condition number of the best motion so far.
 
-    ``value`` is the criterion of this motion or of an unfinished descent. ``kept`` is the number of combinations of
-    parameters in the criterion.
+    ``value`` is the smallest criterion of the best motion and of unfinished descents. ``kept`` is the number of
+    combinations of parameters in the criterion.
     """
 
     fraction: float
@@ -58,18 +58,18 @@ def plan_excitation(
     model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
     report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
 ) -> Plan:
-    """Plan a well-exciting motion from ``start`` back to ``start`` that keeps its limits everywhere.
+    """Plan a well-exciting motion from ``start`` back to ``start`` within all limits.
 
     The same options give the same motion for any number of processes, unless the time limit is reached or the user
-    interrupts (KeyboardInterrupt). In these cases the best motion so far is returned.
+    interrupts (KeyboardInterrupt); then the best motion so far is returned.
 
-    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or if the
-    bound of the criterion cannot be reached.
+    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or if
+    ``options.criterion_bound`` cannot be reached.
 
     Parameters
     ----------
     start : (n,), pose at which the motion starts and ends [rad or m].
-    earlier : information of earlier recordings, for a motion that complements it; direction combinations ignore it.
+    earlier : information of earlier recordings, which the motion complements; unused for direction combinations.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
@@ -125,8 +125,8 @@ class _Search:
     def reduce(self, bound: float) -> None:
         """Drop combinations of parameters until the motion excites the rest well ([Lee2019]_ sec. 4.5.2).
 
-        The source drops one combination at a time and optimises again. The criterion falls with the number of
-        combinations, so bisection finds the largest number. Every motion on the way raises the lower end of bisection.
+        [Lee2019]_ drops one combination at a time and optimises again. The criterion falls as combinations are dropped,
+        so bisection finds their largest number. Every intermediate motion may raise the lower end of the bisection.
         """
         if self.best.value <= bound:
             return
@@ -160,7 +160,7 @@ class _Search:
             self.best = candidate
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
-        """Largest number of combinations at which a motion keeps the bound."""
+        """Largest number of combinations at which the criterion of a motion is within the bound."""
         values = self._problem.criterion.along(candidate.plan).eigenvalues
         optimality = self._problem.criterion.optimality
         kept = (n for n in range(len(values), 0, -1) if replace(optimality, kept=n).value(values) <= bound)

@@ -1,7 +1,7 @@
 """Planning problem: a smooth function of a motion's shape, and its gradient.
 
-The parameters of a linear motion ``start + Phi(t) @ parameters`` scale its excursion, velocity and acceleration
-equally. So every shape has one size per joint at which it just touches a limit, in closed form. All motions of the
+A factor on the parameters of a linear motion ``start + Phi(t) @ parameters`` scales its excursion, velocity and
+acceleration equally. So the size per joint at which a shape just touches a limit has a closed form. All motions of the
 optimiser keep the limits.
 """
 
@@ -30,7 +30,7 @@ _SIZE_SAFETY = 1 - 1e-9  # factor on sizes that touch a limit exactly
 _MIN_MARGIN = 1e-9  # rad or m; avoids division by zero for a start that lies on a limit
 
 PlanningArguments = tuple[RobotModel, MotionLimits, Array, ExcitationOptions, EarlierInformation | None]
-"""Arguments of :class:`PlanningProblem`, to make it again in another process or with fresh penalties."""
+"""Arguments of :class:`PlanningProblem`, to make the problem again in another process or with fresh penalties."""
 
 
 class PlanningProblem:
@@ -38,7 +38,7 @@ class PlanningProblem:
 
     Attributes
     ----------
-    planning_limits : limits of position, velocity and acceleration that motions touch.
+    planning_limits : limits of position, velocity and acceleration to which motions are scaled.
     position_constrained : whether constraints other than joint limits restrict positions; the best motion may then
         touch few joint limits.
     """
@@ -79,7 +79,7 @@ class PlanningProblem:
         return sum(constraint.refine(samples) for constraint in self.constraints) > 0
 
     def initial_shape(self, shape: Array) -> Array:
-        """Initial shape for a descent; if the size matters, at the best of a few sizes."""
+        """Initial shape for a descent; if ``position_constrained``, at the best of a few sizes."""
         if not self.position_constrained:
             return shape
         whole = shape * self._size_bounds.size(shape)[0]
@@ -90,7 +90,7 @@ class PlanningProblem:
         size, slope = self._size_bounds.size(shape)
         if not self.position_constrained:
             return size, slope
-        power = size**-_SIZE_BLEND_POWER  # at most both 1 and the size that fits, and smooth
+        power = size**-_SIZE_BLEND_POWER  # smooth minimum of 1 and the size that fits, never above either
         return (1 + power) ** (-1 / _SIZE_BLEND_POWER), slope * (power / (1 + power))
 
     def value(self, shape: Array) -> float:
@@ -168,7 +168,7 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
 
 
 class SizeBounds:
-    """Size bounds of shapes that begin at ``start`` ``(n,)``, from the limits at sampled instants ``(K,)`` [s]."""
+    """Largest sizes of shapes from ``start`` ``(n,)`` that keep the limits at sampled instants ``(K,)`` [s]."""
 
     def __init__(self, basis: motions.Basis, time: Array, start: Array, limits: MotionLimits) -> None:
         self._rows = np.concatenate(basis.evaluate(time))
@@ -181,7 +181,7 @@ class SizeBounds:
     def size(self, parameters: Array) -> tuple[Array, Array]:
         """Factor ``(n,)`` per joint that makes a shape ``(size, n)`` fit the limits, and derivative of its logarithm.
 
-        A smooth norm of high power replaces the largest ratio to a limit; it is never smaller than this ratio.
+        A smooth norm of high power replaces the largest ratio to a limit; the norm is never smaller than this ratio.
         """
         ratio = self._rows @ parameters
         ratio = ratio * np.where(ratio > 0, self._above, self._below)
@@ -197,8 +197,10 @@ class SizeBounds:
 def scale_to_limits(
     trajectory: motions.LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
 ) -> motions.LinearTrajectory:
-    """Scale every joint of a motion to touch a limit without crossing it, along the curve through knots ``knot_step``
-    [s] apart. Without ``grow``, joints within all limits are unchanged."""
+    """Scale every joint of a motion until the curve through knots ``knot_step`` [s] apart just touches a limit.
+
+    Without ``grow``, joints within all limits are unchanged.
+    """
     time = motions.knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)

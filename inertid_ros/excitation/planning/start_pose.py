@@ -14,7 +14,7 @@ from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 _EFFORT_SHARE_AT_REST = 0.7  # of the limits; target of the search, as a motion needs more effort than rest
-# Weight per descent of the squared distance from the wanted pose in half ranges.
+# Weight, in each descent, of the squared distance from the wanted pose in half ranges.
 _NEARNESS_WEIGHTS = (1e-3, 1e-5, 1e-7, 0.0)
 _POSE_ATTEMPTS = 12
 _POSE_ITERATIONS = 100
@@ -79,10 +79,10 @@ def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:
 def _descents(
     model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
 ) -> Callable[[Array], Iterator[Array]]:
-    """Make a descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose.
+    """Make a function that lowers excess efforts, penalties of constraints, and the distance from the wanted pose.
 
-    The returned function takes a start pose ``(n,)`` and yields the final poses of descents with less and less weight
-    on the distance; penalties are corrected between descents.
+    The function takes an initial pose ``(n,)`` and yields the final poses of descents with less and less weight on the
+    distance; it corrects penalties between descents.
     """
     robot, chain, friction = model.with_bodies(model.body_prior), TreeKinematics.of(model), model.drive_prior["coulomb"]
     data, half, rest = robot.createData(), 0.5 * (limits.upper - limits.lower), np.zeros((1, model.joints))

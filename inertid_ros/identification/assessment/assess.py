@@ -25,16 +25,16 @@ NOT_VALIDATED = Finding.with_remedy(
 
 @dataclass(frozen=True)
 class Assessment:
-    """Content of a report on an estimate, besides its parameters; the classes of the details describe them.
+    """Content of a report on an estimate, besides the parameters; see also the classes of the attributes.
 
     Attributes
     ----------
-    train_errors, train_errors_of_prior : errors of the estimate and of the URDF as given on the fitted data
+    train_errors, train_errors_of_prior : errors on the fitted data, of the estimate and of the URDF as given
     confidence : uncertainty of torque over the robot's range; None on a free base
     gate : verdict on the use of the result, with reasons
     realizable : whether every body, also without the links behind locked joints, is physically consistent
     urdf : calibrated URDF, or the given URDF if parameters are not consistent: simulators would reject the result
-    predictions : curves of every held-out recording, or of the fitted recordings without held-out recordings
+    predictions : curves of every held-out recording, or of the fitted recordings if none was held out
     """
 
     train_errors: TorqueErrors
@@ -59,7 +59,7 @@ def assess(
 
     Parameters
     ----------
-    train, held_out : fitted and held-out samples, without delay of effort; ``held_out`` may be empty
+    train, held_out : fitted and held-out samples with the delay of effort removed; ``held_out`` may be empty
     tested : errors on held-out recordings, or on blocks of the fitted recordings; None if there was too little data
     findings : findings on the recordings
     constraints : constraints of the fit, beyond physical consistency
@@ -87,12 +87,12 @@ def assess(
 
 
 def _calibrated_urdf(estimate: Estimate) -> str:
-    """URDF with the bodies and the friction of an estimate; NaN stands for friction of joints without torque."""
+    """URDF with the bodies and the friction of an estimate; joints without measured torque keep their friction."""
     fitted = estimate.equations.of_joints(estimate.effective_counts) > 0
     friction = {}
     for term in ("viscous", "coulomb"):
         identified = term in estimate.layout.drive_terms
         values = estimate.drive(term) if identified else estimate.model.drive_prior[term]
-        # Classical least squares may find friction below zero, which a URDF must not have.
+        # Classical least squares may find friction below zero, which is invalid in a URDF.
         friction[term] = np.where(fitted, np.maximum(values, 0.0), np.nan)
     return write_urdf(estimate.model, estimate.bodies, friction)

@@ -16,7 +16,7 @@ _INERTIA_DIAGONAL = np.array([3, 5, 8])  # rows of the inertia's diagonal, after
 # Second moments about the centre of mass (xx, xy, yy, xz, yz, zz) from the inertias: half the trace minus the inertia.
 _HALF_TRACE = np.outer([1, 0, 1, 0, 0, 1], [0.5, 0, 0.5, 0, 0, 0.5])
 _ELEMENT_INDEX = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
-_MIN_CORRELATION = 0.9  # below it, correlation increases the deviation of each parameter by a factor of about two only
+_MIN_CORRELATION = 0.9  # a smaller correlation increases deviations by a factor of about two at most
 _MAX_PAIRS = 10
 
 
@@ -31,8 +31,8 @@ class BodyIntervals:
         xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN for a body without
         mass.
     determined : dict
-        Identifiability verdicts ``mass`` (one), ``com`` (three) and ``inertia`` (six, in the order of
-        ``inertia_interval``), each of the corresponding parameter about the joint frame.
+        Identifiability verdicts by the keys ``mass`` (one), ``com`` (three) and ``inertia`` (six, in the order of
+        ``inertia_interval``). A verdict refers to the corresponding parameter about the joint frame.
     """
 
     mass_interval: Array
@@ -44,8 +44,8 @@ class BodyIntervals:
 def body_intervals(estimate: Estimate) -> tuple[BodyIntervals, ...]:
     """Intervals of every moving body of an estimate, in the order of the model.
 
-    An estimate has standard deviations of the ten parameters about the joint frame; a report lists masses, centres of
-    mass and inertias about the centres of mass. First-order propagation converts them, by ``c = h / m`` and
+    The covariance of an estimate refers to the ten parameters about the joint frame; a report lists masses, centres of
+    mass and inertias about the centres of mass. First-order propagation converts the covariance, by ``c = h / m`` and
     ``I_c = I_o - (|h|^2 1 - h h^T) / m`` with ``h = m c``.
     """
     layout = estimate.layout
@@ -70,7 +70,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
 
 
 def com_inertia_slopes(pi: Array) -> Array:
-    """``(9, 10)`` derivatives of centre of mass and central inertia (xx, xy, yy, xz, yz, zz) by the parameters."""
+    """``(9, 10)`` derivatives of centre of mass and central inertia (xx, xy, yy, xz, yz, zz) by the ten parameters."""
     mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
     slopes = np.zeros((9, 10))
     slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass
@@ -83,14 +83,14 @@ def com_inertia_slopes(pi: Array) -> Array:
 
 @dataclass(frozen=True)
 class FeasibilityMargin:
-    """Margins of one body; all are positive if and only if its parameters are physically consistent.
+    """Margins of one body; all margins are positive if and only if the body is physically consistent.
 
     Attributes
     ----------
     smallest_eigenvalue : smallest eigenvalue of the pseudo-inertia; its unit depends on the frame
     relative_eigenvalue : float
         Smallest generalised eigenvalue of the pseudo-inertia with respect to the pseudo-inertia of the URDF as given
-        (repaired if inconsistent). It does not depend on units and frames, and is 1 without a change.
+        (repaired if inconsistent). The value does not depend on units and frames; it is 1 for an unchanged body.
     triangle : float
         Sum of the two smaller principal moments of inertia minus the largest, over the largest: 0 for a flat plate, 1
         for a ball.
@@ -137,8 +137,8 @@ class InertiaEllipsoids:
 
     Attributes
     ----------
-    origin : (3,), origin of its joint frame in the root frame [m]
-    given, calibrated : None if the body is not physically consistent
+    origin : (3,), origin of the body's joint frame in the root frame [m]
+    given, calibrated : ellipsoids of URDF and estimate; None if the body is not physically consistent
     axes_interval : (3, 2), 95 % interval of the calibrated semi-axes as shares of their lengths, not below zero
     centre_deviation : (3, 3), covariance of the calibrated centre of mass in the root frame [m^2]
     """
@@ -186,7 +186,7 @@ def _placed(pi: Array, placement: Array) -> PlacedEllipsoid | None:
 
 
 def _axes_interval(pi: Array, covariance: Array) -> Array:
-    """``(3, 2)`` ends of the semi-axes' intervals as shares of their lengths, from the deviation of squared axes."""
+    """95 % intervals ``(3, 2)`` of semi-axes as shares of their lengths, from deviations of squared semi-axes."""
     _, rotation, semi_axes = inertial.uniform_ellipsoid(pi)
     moments = (_HALF_TRACE - np.eye(6)) @ com_inertia_slopes(pi)[3:]
     second = inertial.pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]

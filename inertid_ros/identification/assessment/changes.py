@@ -1,4 +1,4 @@
-"""Location of residuals in time: before or after a change of load, during a contact, or without a known cause."""
+"""Location of large residuals in time: at a change of load, during a contact, or without a known cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,21 +13,22 @@ from inertid_ros.robot.model import RobotModel
 from .estimate import Estimate
 
 _COMPARED_SAMPLES = 2000  # over all recordings
-_MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
-_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; parameters fitted to both sides absorb the rest of a change
-_MIN_ERROR = 0.03  # of the torque of a joint, and of all joints; a change with less error does not matter
-# Share of the squared residuals, largest share of the moving samples that contains it, and speed over RMS speed that
-# counts as motion. Model errors are in all motion; residuals of a contact are in a short part of it.
+_MIN_SIDE_SHARE = 0.05  # of the samples, on either side of a change
+_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; parameters, fitted to both sides of a change, absorb the rest
+_MIN_ERROR = 0.03  # error over torque, of a joint and of all joints; smaller errors do not matter
+# In a contact, the first share of the squared residuals lies within at most the second share of the moving samples; a
+# sample moves above the third share of RMS speed. Model errors spread over all motion.
 _PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
 _MOMENTS = 4  # mass and first moment of a load; its inertia has little effect
 
 
 def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
-    """Report a change of load at an end of the robot, once or once per recording, that explains most residuals.
+    """Report a change of load at an end of the robot, or else a contact, that explains most residuals.
 
-    For every instant, one load is fitted to the residuals before it and another load to the residuals after it, with
-    the friction and bodies of the estimate. If loads do not explain the residuals, but most of them lie in a short
-    time, a contact is reported.
+    At every instant, one load is fitted to the residuals before the instant and another load to the residuals after
+    it, with the friction and bodies of the estimate: first with one change over all recordings, then with one change
+    per recording. If loads do not explain the residuals, but most residuals lie in a short time, a contact is
+    reported.
     """
     model, equations = estimate.model, estimate.equations
     if not isinstance(equations, ForceEquations) or model.free:
@@ -61,7 +62,7 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
 
 
 def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Locate the error in joint, time and motion, if ``findings`` report a large error without a cause."""
+    """Locate the error by joint, time and motion if ``findings`` contain a large error but not its cause."""
     reasons = {finding.cause for finding in findings if finding.severity >= Severity.CARE}
     explanations = causes_of_symptom("effort_sign") | causes_of_symptom("position_unit")
     if not reasons & {"above_noise", "worse_than_nothing"} or reasons & explanations:
@@ -87,7 +88,7 @@ def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: It
 
 
 class _Rows:
-    """Rows of joined samples of recordings: the recording of a row, and its time since the start of the recording."""
+    """Rows of concatenated samples: recording of a row, and time of a row since the start of the recording."""
 
     def __init__(self, parts: Sequence[Samples], train: Sequence[Samples]) -> None:
         self._ends = np.cumsum([len(part) for part in parts])
@@ -110,7 +111,7 @@ def _residuals(estimate: Estimate, train: Sequence[Samples]) -> tuple[list[Sampl
 
 
 def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
-    """First and last row of the shortest run of squares ``(N,)`` that holds this share of their sum."""
+    """First and last row of the shortest run of squares ``(N,)`` that contains a share of their sum."""
     sums = np.append(0.0, np.cumsum(squares))
     ends = np.searchsorted(sums, sums + share * sums[-1])
     begins = np.flatnonzero(ends < len(sums))
@@ -121,7 +122,7 @@ def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
 def _passing(
     residual: Array, parts: Sequence[Samples], rows: _Rows, joints: Sequence[str], severity: Severity
 ) -> Iterator[Finding]:
-    """Report the shortest time with most of a joint's squared residuals ``(N, n)``, if it is short enough."""
+    """Report a contact if a short time contains most of a joint's squared residuals, from residuals ``(N, n)``."""
     states = [np.concatenate([getattr(part, key) for part in parts]) ** 2 for key in ("tau", "v")]
     torque, speed = (squares / np.maximum(squares.mean(axis=0), 1e-300) for squares in states)
     squares, spans = residual**2 / (1.0 + torque + speed), []  # model errors grow with torque and speed
@@ -145,7 +146,7 @@ def _passing(
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:
-    """``(N, n, 4)`` torque per unit of mass, and of each component of the first moment, of a body."""
+    """``(N, n, 4)`` torque of a load on a body, per unit of mass and of each component of the first moment."""
     loads = np.zeros((_MOMENTS, *model.body_prior.shape))
     loads[np.arange(_MOMENTS), body, np.arange(_MOMENTS)] = 1.0
     torques = [[load_torque(model, load, part) for load in loads] for part in parts]
@@ -153,9 +154,10 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
 
 
 def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> tuple[float, int, Array]:
-    """Share of squared residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if factors change once per piece.
+    """Share of squared residuals ``(N, n)`` that columns ``(N, n, 4)`` explain with factors that change once per piece.
 
-    Also the first row after the change in the piece that columns explain best, and its change of factors ``(4,)``.
+    Also return the first row after the change in the best explained piece, and the change of the factors ``(4,)``
+    there.
     """
     total, found = float(np.sum(residual**2)), [_best_change(columns[piece], residual[piece]) for piece in pieces]
     best = int(np.argmax([gain for gain, _, _ in found]))
@@ -164,7 +166,7 @@ def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> t
 
 
 def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
-    """Squared residuals that columns explain if their factors change once, first row after the change, and change."""
+    """Fit factors that change once; return explained squared residuals, first row after the change, and change."""
     gram = np.cumsum(np.einsum("knp,knq->kpq", columns, columns), axis=0)
     right = np.cumsum(np.einsum("knp,kn->kp", columns, residual), axis=0)
     side = max(int(_MIN_SIDE_SHARE * len(residual)), 1)

@@ -20,10 +20,10 @@ from .torque_confidence import TorqueConfidence
 MAX_CURVE_POINTS, MIN_CURVE_POINTS = 300, 60  # per curve: resolution of a page, and enough to draw the motion
 _MAX_POINTS_PER_PAGE = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
 FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
-# Samples of a joint and of all joints, and points of a curve.
+# Plotted samples per joint and of all joints, and points of a friction curve.
 _FRICTION_POINTS_PER_JOINT, _MAX_FRICTION_POINTS, _CURVE_SPEEDS = 200, 1400, 41
-_LITTLE_USED_SHARE = 0.3  # of a limit: less leaves room for more motion
-_WELL_KNOWN_TORQUE = 0.05  # of a joint's torque: with less uncertainty, further motion is not needed
+_LITTLE_USED_SHARE = 0.3  # of a limit; a joint that uses less has room for more motion
+_WELL_KNOWN_TORQUE = 0.05  # uncertainty over torque of a joint; below it, further motion is not needed
 _MAX_ADVISED_JOINTS = 3  # joints with advice
 _ADVICE = ("through more of its range", "faster", "with more acceleration")
 
@@ -49,7 +49,7 @@ class PredictionCurves:
 
 
 def prediction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[PredictionCurves, ...]:
-    """Curves of recordings without delay of effort; many curves have fewer points each."""
+    """Curves of recordings with the delay of effort removed; the more curves, the fewer points each."""
     curves = max(1, len(recordings) * estimate.equations.count)
     points = int(np.clip(_MAX_POINTS_PER_PAGE / curves, MIN_CURVE_POINTS, MAX_CURVE_POINTS))
     return tuple(_of_recording(estimate, samples, points) for samples in recordings)
@@ -73,8 +73,8 @@ class FrictionCurve:
     Attributes
     ----------
     velocity, torque : ndarray, shape (K,)
-        Velocity of some samples [rad/s or m/s], and measured torque minus all other terms of the estimate, that is
-        friction and residual [N m or N]; NaN for samples at rest, whose friction has no direction.
+        Velocity of some samples [rad/s or m/s], and measured torque minus all terms of the estimate except friction,
+        that is, friction plus residual [N m or N]; NaN for samples at rest, whose friction has no direction.
     speeds, friction, deviation : (S,), friction of the estimate over velocity, and its standard deviation
     """
 
@@ -87,7 +87,7 @@ class FrictionCurve:
 
 
 def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[FrictionCurve, ...]:
-    """Curve of every joint with identified torque and friction; empty for equations other than force."""
+    """Friction curve of every moving joint with measured torque; empty without force equations or friction terms."""
     layout, equations = estimate.layout, estimate.equations
     if not isinstance(equations, ForceEquations) or not set(FRICTION_TERMS) & set(layout.drive_terms) or not recordings:
         return ()
@@ -157,7 +157,7 @@ class JointCoverage:
 
 @dataclass(frozen=True)
 class MotionExtent:
-    """Range, speed and acceleration that joints covered; ``|`` merges the extents of more samples.
+    """Range, speed and acceleration that joints covered; ``|`` merges two extents.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ def _share(values: Array, limits: Array) -> Array:
 
 
 def _advice(open_torque: Array, used: Array) -> list[str]:
-    """Advice per joint ``(n,)``: the ways in which the most uncertain joints hardly moved."""
+    """Advice per joint ``(n,)``: kinds of motion that the joints with the most uncertain torque lack."""
     advice = [""] * len(open_torque)
     uncertainty = np.nan_to_num(open_torque)
     for joint in np.argsort(-uncertainty)[:_MAX_ADVISED_JOINTS]:

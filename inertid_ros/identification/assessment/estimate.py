@@ -29,8 +29,8 @@ IDENTIFIED, COMBINED, PARTLY, PRIOR = (
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
 PARTLY_SHARE = 0.5  # data and prior are equally accurate
 _IDENTIFIED_SHARE = 0.9  # share of the prior variance that the data remove: the prior is a tenth of the information
-_MEMBER_SHARE = 0.1  # a member of a combination has at least this share of its most uncertain member's deviation
-MOVED_DEVIATIONS = 3.0  # prior deviations: a value farther off does not come from the prior, at any share
+_MEMBER_SHARE = 0.1  # share of the largest prior deviation in a combination that every member reaches
+MOVED_DEVIATIONS = 3.0  # prior deviations; a value farther off the prior comes from the data, regardless of the share
 NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
 _AnyEstimate = TypeVar("_AnyEstimate", bound="Estimate")
 
@@ -43,11 +43,11 @@ class TermChoice:
     ----------
     gain : float
         Share of the weighted squared error of a held-out block that the term removes, geometric mean over the blocks;
-        NaN if it was not tested.
+        NaN if the term was not tested.
     deviation : standard deviation of the gain, from its scatter over the blocks
     body_log_odds : float
-        Log odds of the estimate with the term over the estimate without it, by the prior of bodies and drives alone.
-        High if the bodies would have to imitate the term's torque; NaN if it was not tested.
+        Log odds, by the prior of bodies and drives alone, of the estimate with the term over the estimate without it.
+        High if bodies would have to imitate the term's torque; NaN if the term was not tested.
     """
 
     term: UserTerm
@@ -67,8 +67,8 @@ class Identifiability:
         :data:`IDENTIFIED` or :data:`COMBINED` if the share is at least nine tenths, :data:`PARTLY` if it is at least
         half or the value is three prior deviations off the prior, else :data:`PRIOR`.
     combinations : tuple of str
-        Base parameters that contain this parameter and that the data determine to this degree, most important first;
-        the parameter itself if it is identified.
+        Base parameters that contain the parameter and that the data determine to the degree of the verdict, most
+        important first; the parameter itself if it is identified.
     share : largest share (0 to 1) of prior variance that the data remove from a base parameter with this parameter
     relative_deviation : standard deviation of the estimate over its value; infinite if the value is zero
     moved : difference from the prior's value, in prior deviations or in the estimate's deviations if these are larger
@@ -98,7 +98,7 @@ def log_normal_interval(median: Array, deviation: Array) -> Array:
     Parameters
     ----------
     median : (k,), above zero
-    deviation : (k,), standard deviations; their ratio to ``median`` approximates their ratio to the mean
+    deviation : (k,), standard deviations; ``deviation / median`` approximates their ratio to the mean
     """
     of_logarithm = np.sqrt(np.log1p((deviation / median) ** 2))
     return np.asarray(median[:, None] * np.exp(NORMAL_95 * of_logarithm[:, None] * [-1.0, 1.0]))
@@ -112,8 +112,8 @@ class Estimate:
     ----------
     parameters : (p,), in the order of ``model.layout``
     covariance : ndarray, shape (p, p)
-        Expected products of the errors of ``parameters``, from data and prior together. It includes model errors that
-        appear in blocks of the residuals.
+        Expected products of the errors of ``parameters``, from data and prior together. They include model errors that
+        show as variation between blocks of residuals.
     residual_deviation : (c,), standard deviation of the fit's residual per channel
     effective_counts : (c,), number of independent samples with as much information as the channel's correlated samples
     base : base parameters of the data
@@ -122,11 +122,11 @@ class Estimate:
     recordings : names of the recordings fitted
     information : information of the recordings, without outliers
     weights : (c,), residual weight per channel
-    outliers : (c,), number of gross outliers left out per channel; None without a search for outliers
+    outliers : (c,), number of gross outliers left out per channel; None if outliers were not searched
     delay : delay of effort after motion that has been removed [s]
     delay_found : estimated delay, removed or not; None if no delay was estimated
-    own_prior_spreads : (nb,), prior spreads of single links and rotors; NaN for bodies with ``prior_spread``
-    term_choices : one per user term, also of terms that are not in ``parameters``
+    own_prior_spreads : (nb,), separate prior spreads of links and rotors; NaN for bodies with ``prior_spread``
+    term_choices : one per user term, including removed terms
     bounded_interval : ndarray or None, shape (p, 2)
         95 % intervals of parameters that cannot be negative, one-sided if zero is near; NaN for other parameters.
     """
@@ -198,7 +198,7 @@ class Estimate:
 
         Parameters that are positive for every consistent body (mass, diagonal of the inertia) have a log-normal
         interval: the prior is normal along geodesics, which are exponential in these parameters ([Lee2019]_ sec. 3.3).
-        If the data leave a mass open, three times the URDF's mass is as probable as a third of it.
+        If the data leave a mass open, three times the URDF's mass is as probable as a third of the URDF's mass.
         """
         normal = self.parameters[:, None] + NORMAL_95 * self.standard_deviation[:, None] * [-1.0, 1.0]
         positive = self.layout.positive_of_bodies
@@ -236,10 +236,10 @@ class Estimate:
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
-    """Add the identifiability of the parameters to an estimate; samples count by their independent share.
+    """Add the identifiability of the parameters to an estimate; only independent samples count.
 
-    The prior is normal under the pullback metric ([Lee2019]_ eq. 4.3.37), for every regularizer and all hard
-    constraints of the fit. Base parameters count as independent under this prior: a parameter that is only correlated
+    For every regularizer and all hard constraints of the fit, the prior here is normal under the pullback metric
+    ([Lee2019]_ eq. 4.3.37). Base parameters count as independent under this prior: a parameter that only correlates
     with an identified parameter does not count as identified.
     """
     information, base = estimate.information, estimate.base
@@ -247,11 +247,11 @@ def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
     coordinates = prior_coordinates(estimate.model, information)
     root = prior_covariance_root(coordinates, estimate.prior_spreads)
-    # Share of the prior variance of every base parameter that the data do not remove.
+    # Share of each base parameter's prior variance that remains after the data.
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(inverse_root(np.vstack([R[:, base.independent] * sizes, np.eye(base.count)])) ** 2, axis=1)
-    # Moves are measured in deviations of the prior or of the estimate, the larger of the two. A prior spread that was
-    # estimated from these data counts as at most the typical prior spread.
+    # Distance from the prior, in deviations of the prior or of the estimate, whichever is larger. A prior spread that
+    # was estimated from the data counts as at most the typical prior spread.
     single = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
     spreads = np.where(single, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
     scale = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
@@ -271,7 +271,7 @@ def identifiability(
     Parameters
     ----------
     base_shares : (r,), share of the prior variance of each base parameter that the data removes, 0 to 1
-    prior_deviation : (p,), standard deviation of the standard parameters before the data
+    prior_deviation : (p,), prior standard deviation of the standard parameters
     relative_deviation, moved : (p,), values of the standard parameters, see :class:`.Identifiability`
     """
     deviation = np.abs(base.projection) * prior_deviation

@@ -19,8 +19,8 @@ from inertid_ros.identification.solvers.constraints import Constraints
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-# Uncertainty over torque. Beyond the first, a joint's torque may be between zero and twice the prediction. Beyond the
-# second, for all joints together, the URDF as given is better.
+# Uncertainty (1 sigma) over torque. Above the first value, a joint's torque may be between zero and twice the
+# prediction. Above the second, for all joints together, the URDF as given is better.
 _OPEN_TORQUE_SHARE, _UNKNOWN_TORQUE_SHARE = 0.5, 1.0
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the interval's width: interior-point solutions end slightly inside
@@ -84,7 +84,7 @@ class GateDecision:
 
 
 def check_solution(estimate: Estimate) -> Iterator[Finding]:
-    """Findings on consistency and optimality; each of them makes a result useless."""
+    """Report inconsistent bodies and a solution that is not optimal; either finding makes a result useless."""
     consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
     unlocked = estimate.bodies - estimate.model.body_locked
     real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # body without the links behind locked joints
@@ -99,10 +99,10 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
 
 
 def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Finding]:
-    """Findings on parameters at a border of ``at_most`` or ``mass``: the fit would exceed a border otherwise.
+    """Report parameters at a bound of ``at_most`` or ``mass``, which the fit would exceed without the bound.
 
-    It is only a notice if the data do not determine the parameter, since then only the prior exceeds the border.
-    Bounds at zero, as for friction, do not count, since the user did not set them.
+    The finding is only a notice if the data do not determine the parameter: then the prior, not the data, exceeds the
+    bound. Bounds at zero, as for friction, are not reported, since the user did not set them.
     """
     columns = {name: column for column, name in enumerate(estimate.layout.names)}
     borders = [(name, limit, _BORDER_TOLERANCE * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
@@ -119,7 +119,7 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Find
 
 
 def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> Iterator[Finding]:
-    """Findings on torque that stays uncertain, and on base parameters that the motion does not excite.
+    """Report torque that stays uncertain, and base parameters that the motion does not excite.
 
     ``confidence`` is None on a free base.
     """
@@ -134,7 +134,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
                 yield Finding.with_remedy("little_excited", Severity.CARE, evidence, joint)
     measured = np.unique(np.concatenate(estimate.equations.columns))
     every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
-    every = every[every < estimate.layout.inertial_size]  # of bodies: unexcited friction affects only itself
+    every = every[every < estimate.layout.inertial_size]  # bodies only: unexcited friction affects only itself
     lost = [estimate.layout.names[column] for column in np.setdiff1d(every, estimate.base.independent)]
     if lost:
         more = f" and {len(lost) - _MAX_COMBINATIONS_NAMED} more" if len(lost) > _MAX_COMBINATIONS_NAMED else ""

@@ -11,14 +11,16 @@ from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 
 from .estimate import Estimate
 
-# Factor of a link's mass in the URDF, and share of the robot's mass: payloads and guesses stay within both.
+# A mass is implausible if its change from the URDF exceeds both this factor and this share of the robot's mass;
+# payloads and guesses do not.
 _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # even a guess is closer
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass; even rough descriptions are closer
 _GRAVE_TOTAL_MASS_FACTOR = 30.0  # densities of materials differ less
 _SURE_DEVIATIONS = 3.0  # standard deviations; a value is implausible only if it is farther off
 _MAX_NAMES = 4  # names in a message
-# Friction as a share of each joint's torque, and error of all joints: real robots have more friction.
+# Efforts count as free of friction if friction is at most the first share of each joint's torque, and the error of all
+# joints at most the second value: real robots have more friction.
 _FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
 _FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; a stronger spring is visible, and would be declared
@@ -33,7 +35,7 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: 
     Parameters
     ----------
     loaded : links with a load that is not in the URDF; their masses may have any value
-    masses_open : whether, by a finding, all masses of the URDF may be wrong; a single wrong mass is then not grave
+    masses_open : whether a finding already questions all masses of the URDF; a wrong mass is then not grave
     """
     yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
     yield from _places(estimate, loaded)
@@ -73,7 +75,8 @@ def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> I
 def _places(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
     """Report bodies whose mass cannot lie inside their link's shape ([Wensing2018]_ eq. 23).
 
-    It is a notice if the data leave the mass open. Meshes are read only if a body exceeds the span of the link frames.
+    The finding is a notice if the data leave the mass open. Meshes are read only if a body exceeds the span of the
+    link frames.
     """
     if not any(_is_outside(estimate, body, bound) for body, bound in enumerate(surrounding_ellipsoids(estimate.model))):
         return
@@ -104,9 +107,10 @@ def _far(
 
 
 def _nearest(mass: float, before: float, deviation: float) -> float:
-    """End of a mass's interval that is closer to the URDF's mass, or the URDF's mass if it lies within.
+    """Value closest to the URDF's mass in the interval of three standard deviations about a mass.
 
-    The interval is normal towards smaller masses and log-normal towards larger masses: the wider of both.
+    The interval is normal towards smaller masses and log-normal towards larger masses: in each direction, the wider of
+    the two.
     """
     if mass > before:
         return max(mass - _SURE_DEVIATIONS * deviation, before)
@@ -131,7 +135,7 @@ def _friction(estimate: Estimate) -> Iterator[Finding]:
 
 
 def _no_friction(estimate: Estimate) -> Iterator[Finding]:
-    """Report efforts that bodies alone explain, like efforts computed by a controller."""
+    """Report efforts that bodies alone explain, such as efforts that a controller computes from a model."""
     layout = estimate.layout
     measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
     if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:

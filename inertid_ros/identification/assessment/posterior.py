@@ -19,7 +19,7 @@ from inertid_ros.identification.solvers.convex_program import ConvexProgram, Lin
 from inertid_ros.identification.solvers.coordinates import Coordinates
 from inertid_ros.identification.solvers.regularizers import Regularization
 
-_WIDE_DRIVE_PRECISION = 1e-3  # of a drive that only its bound and weight determine, in squared natural sizes
+_WIDE_DRIVE_PRECISION = 1e-3  # precision over squared drive weight, for drives that only bound and weight determine
 _ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality is active
 INTERVAL_COVERAGE = 0.95
 _MAX_PROPAGATION_SWEEPS, _PROPAGATION_TOLERANCE = 50, 1e-6
@@ -35,7 +35,7 @@ class ErrorSources:
     ----------
     equations : tuple of ndarray, shapes (p, p) and (p,)
         Equations in normalised coordinates, whitened with the noise weights, which may differ from the fit's weights.
-    covariance : (p, p), further covariance in normalised coordinates, of quantities that the equations take as known
+    covariance : (p, p), further covariance in normalised coordinates, from quantities that the equations assume known
     left_out : bool (p,), parameters that the fit has left out; their true values may differ from zero
     """
 
@@ -47,11 +47,12 @@ class ErrorSources:
 def posterior(
         fitted: tuple[Array, Array], sources: ErrorSources, solution: Solution, convex_program: ConvexProgram,
         coordinates: Coordinates, regularization: Regularization) -> tuple[Array, Array]:
-    """Posterior under noise that may differ from the noise assumed by the weights of the fit.
+    """Posterior of the parameters under noise that may differ from the noise assumed by the weights of the fit.
 
-    It is normal about the optimum, with the curvature of data and regularizer there, and truncated by bounds. If the
-    weights differ, the optimum moves away from the estimate; errors are measured from the estimate. Before the data, a
-    left-out parameter is zero with probability one half; otherwise it has the prior's exponential density.
+    The posterior is normal about its optimum, with the curvature of data and regularizer at the estimate, and
+    truncated by bounds. If the noise differs, the optimum moves away from the estimate; errors are measured from the
+    estimate. Before the data, a left-out parameter is zero with probability one half; otherwise it has the exponential
+    density of the regularizer.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def posterior(
     bound_pull = np.zeros(size)
     absent = sources.left_out[bounded]
     pull = convex_program.positive_weights / np.where(absent, 1.0, x[bounded])
-    bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # as if at their optimum without data
+    bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # left-out parameters: as without data
     inequalities = _of_parameters(convex_program.inequalities, size)
     equalities = _of_parameters(convex_program.equalities, size).matrix
     pushing = inequalities.matrix[inequalities(x) < _ACTIVE_SLACK]
@@ -88,7 +89,7 @@ def posterior(
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
     if sources.covariance is not None:
         covariance = covariance + sources.covariance
-    # Bounds truncate it; errors are measured from the estimate.
+    # Bounds truncate the distribution; errors are measured from the estimate.
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])
     density = np.full(len(rows), np.nan)
@@ -121,7 +122,7 @@ def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -
 
 
 def _of_parameters(linear: LinearConstraints, size: int) -> LinearConstraints:
-    """Constraints that involve only parameters, without pieces of bodies in unions of ellipsoids."""
+    """Constraints on parameters alone, not on pieces of bodies in unions of ellipsoids."""
     alone = ~linear.matrix[:, size:].any(axis=1)
     names = tuple(np.array(linear.names, dtype=object)[alone])
     return LinearConstraints(linear.matrix[alone, :size], linear.shift[alone], names)
@@ -134,8 +135,8 @@ class TruncatedNormal:
     Attributes
     ----------
     centres, deviations : ndarray, shape (k,)
-        Normal distribution of every bounded quantity without its own bound. Its part above zero is the distribution of
-        the quantity, if the quantity is not zero.
+        Normal distribution of every bounded quantity without its own bound. If the quantity is not zero, its
+        distribution is the part of the normal distribution above zero.
     present : (k,), probability that the quantity is not zero
     """
 
@@ -160,8 +161,8 @@ def truncated_normal(
     ----------
     rows, shift : (k, p) and (k,), the bounds
     absent : ndarray, shape (k,), optional
-        Prior density at zero of quantities that are zero with probability one half before the data; the normal
-        distribution includes this prior. NaN for other quantities.
+        For quantities that are zero with prior probability one half: prior density at zero if the quantity is not
+        zero, which the normal distribution includes. NaN for other quantities.
     """
     mean, covariance = mean.copy(), covariance.copy()
     absent, present = np.full(len(rows), np.nan) if absent is None else absent, np.ones(len(rows))
@@ -177,7 +178,7 @@ def truncated_normal(
                 continue
             cavity = 1.0 / max(1.0 / variance - precision[k], 1e-9 / variance)  # without this bound
             centre = cavity * (middle / variance - pull[k])
-            # The moments of the cavity's part above zero replace the moments of its site.
+            # Match the moments of the cavity's part above zero.
             inside, size = _above_zero(centre, cavity)
             if np.isfinite(absent[k]):
                 present[k] = _probability(centre, cavity, absent[k])
@@ -205,14 +206,14 @@ def _above_zero(centre: float, variance: float) -> tuple[float, float]:
 
 
 def _probability(centre: float, variance: float, density: float) -> float:
-    """Probability that a quantity is positive instead of zero, for its prior density at zero and even odds."""
+    """Probability that a quantity is positive instead of zero, for a prior density at zero and even prior odds."""
     z = centre / np.sqrt(variance)
     odds = np.log(density) + float(log_ndtr(z)) + 0.5 * z**2 + 0.5 * np.log(2 * np.pi * variance)
     return float(expit(odds))
 
 
 def _or_zero(mean: float, variance: float, probability: float, scale: float) -> tuple[float, float]:
-    """Mean and variance of a quantity that is positive with a probability, else zero; the variance stays positive."""
+    """Mean and variance of a quantity that is positive with a probability, else zero; keep the variance positive."""
     whole = probability * (variance + (1 - probability) * mean**2)
     return probability * mean, max(whole, _ZERO_VARIANCE_SHARE * scale)
 

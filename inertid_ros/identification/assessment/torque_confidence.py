@@ -44,7 +44,7 @@ class TorqueConfidence:
 
     @cached_property
     def shares(self) -> Array:
-        """Deviation ``(n,)`` as a share of a joint's torque, or of a thousandth of the largest torque if larger."""
+        """Deviation ``(n,)`` over each joint's torque, or over a thousandth of the largest torque if that is larger."""
         return self.deviation / _at_least_thousandth(self.torque)
 
     @property
@@ -131,16 +131,16 @@ class TorqueScale:
     def from_recordings(
             cls, equations: Equations, parameters: tuple[Array, Array], recordings: Sequence[Samples],
             fitted: Information | None = None) -> "TorqueScale":
-        """Scale of recordings, of the fitted data, and over the robot's range; zero for unmeasured channels.
+        """Largest scale of recordings, fitted data and random states; zero for unmeasured channels.
 
         The scale of a joint is at least a hundredth of the largest joint torque.
 
         Parameters
         ----------
         parameters : tuple of ndarray, shape (p,)
-            Parameters of the URDF as given, and the set whose errors are measured. Torque over the robot's range uses
-            the bodies of the URDF and the drives of the set. URDFs lack friction, which is most of a wrist's torque;
-            but bodies that are far too heavy must not raise the scale of their own errors.
+            Parameters of the URDF as given, and parameters whose errors are measured. Torque at random states uses the
+            bodies of the URDF, since identified bodies that are far too heavy must not raise the scale of their own
+            errors. The drives come from the second set, since URDFs lack friction, which is most of a wrist's torque.
         """
         measured, joints = cls.of_samples(recordings), equations.joint_channels
         size = equations.model.layout.inertial_size
@@ -224,7 +224,7 @@ class ParameterChange:
 
 def compare_results(
         first: ParameterSet, second: ParameterSet) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
-    """Compare two results for equal links and joints.
+    """Compare two results for robots of equal links and joints.
 
     Returns
     -------

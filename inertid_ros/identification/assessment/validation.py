@@ -1,8 +1,8 @@
 """Validation on held-out data: torque errors of the result and of the URDF as given, and findings on these errors.
 
-The error of a joint is measured relative to its own torque: a wrist with little torque is not compared with a shoulder.
-On every real robot, a model of rigid bodies and friction has errors of many times the sensor's noise. So noise alone is
-not a criterion; it only identifies small errors as noise.
+The error of a joint is measured relative to its own torque: a wrist with little torque is not compared with a
+shoulder. On every real robot, a model of rigid bodies and friction has errors of many times the sensor's noise. So
+exceeding the noise alone is no reason to reject; noise only identifies small errors as noise.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ from .gate import check_solution
 from .torque_confidence import TorqueScale
 
 _USELESS_ERROR = 1.0  # error over torque: a prediction of zero has this error
-_UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
-# Error added to the URDF's error, as shares of the torque: the first is within the scatter between motions, the second
-# and third are 1 and 9 % of the mean square of the torque.
+_UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 of 0.36; predicting the mean gives 1
+# Root of the increase of the squared error over the URDF's, as shares of the torque: the first is within the scatter
+# between motions, the second and third are 1 and 9 % of the mean square of the torque.
 _HARDLY_WORSE_SHARE, _WORSE_SHARE, _MUCH_WORSE_SHARE = 0.03, 0.1, 0.3
 _MAX_NOISE_FACTOR = 3.0  # times the sensor's noise; a larger error is not noise
 _MAX_EXPECTED_FACTOR = 3.0  # times the error expected from the fit; a larger error is beyond its 99 % interval
@@ -46,8 +46,8 @@ class TorqueErrors:
     relative_error : ``|error| / |torque|`` over all channels and samples
     rms_torque, rms_error : (c,), per channel of the equations [N m or N of forces]; zero without measurement
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
-        Error while all drives that act on the channel slide, and error while a drive rests or hardly moves, which
-        contains stiction (not part of the models); NaN without samples of this kind.
+        Error while all drives that act on the channel slide, and error while one of them rests or hardly moves; NaN
+        without samples of this kind. The resting error contains stiction, which is not part of the models.
     r_squared : ndarray, shape (c,)
         Explained share of the torque's variance about its mean; negative if the mean alone is better, NaN without
         variation.
@@ -73,7 +73,7 @@ class TorqueErrors:
 
 @dataclass(frozen=True)
 class BandErrors:
-    """Torque errors in a frequency band that does not depend on the recordings.
+    """Torque errors in one frequency band for all recordings.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
 
 
 class _Channel(NamedTuple):
-    """Errors of one channel for the checks; NaN without a URDF for comparison, or without an expected error."""
+    """Errors of one channel for the checks; ``prior`` and expected errors are NaN if they are not given."""
 
     name: str
     error: float
@@ -191,12 +191,12 @@ class _Channel(NamedTuple):
 def check_errors(
         equations: Equations, calibrated: TorqueErrors, prior: TorqueErrors | None, scale: TorqueScale,
         expected: tuple[Array, Array] | None = None) -> tuple[Finding, ...]:
-    """Findings of all channels together, then channel by channel.
+    """Findings on the error of all channels together, then on each channel.
 
     Parameters
     ----------
     prior : errors of the URDF as given; None without a comparison
-    scale : largest torque of each channel in these recordings, in other recordings, and over the robot's range
+    scale : size of each channel's torque, with which errors are compared
     expected : tuple of ndarray, shape (c,), optional
         See :func:`expected_errors`.
     """
@@ -273,16 +273,16 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
 
 
 def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:
-    """Error over samples that a fit would use, and expected error from residual and covariance, ``(c,)`` each."""
+    """Error ``(c,)`` over samples that a fit would use, and its expectation ``(c,)`` by residual and covariance."""
     information = compress(estimate.equations, recordings)
     squares = [c.expected_square(estimate.covariance) / max(c.count, 1) for c in information.channels]
     return information.rms_error(estimate.parameters), np.sqrt(estimate.residual_deviation**2 + np.array(squares))
 
 
 def _noise(equations: Equations, recordings: Sequence[Samples], measured: Array) -> Array:
-    """Largest noise ``(c,)`` of the measurement below the cutoff over the recordings.
+    """Largest noise ``(c,)`` of the measurement below the cutoff among the recordings.
 
-    NaN if it is unknown, or if a driver's low-pass removes it from the band in which noise is measured.
+    NaN if the noise is unknown, or if a driver's low-pass removes it from the band in which noise is measured.
     """
     noise = np.zeros(equations.count)
     for samples in recordings:

@@ -1,9 +1,10 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without sampled states.
 
-``docs/base_parameters.md`` derives the method. A body's parameters act on the joints before it in two parts. The part
-that changes with the body's own joint makes its base parameters. The constant part is regrouped into the parent by the
-rules of [Gautier1990]_, and has no effect in the root body. Only the start differs for a freely moving base: it can
-have any velocity, so all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
+``docs/base_parameters.md`` derives the method. The effect of a body's parameters on the joints between base and body
+has two parts. The part that changes with the body's own joint makes its base parameters. The constant part acts like
+parameters of the parent: it is regrouped into the parent by the rules of [Gautier1990]_, and has no effect in the root
+body. For a freely moving base only the start differs: the base can have any velocity, so all its ten parameters are
+observable ([Naveen2019]_ eq. 18-25).
 """
 
 from dataclasses import dataclass, replace
@@ -38,12 +39,12 @@ class ParentRegrouping:
     Parameters
     ----------
     at_zero : ndarray, shape (nb, 10, 10)
-        Parameters of each body in its parent's frame, at q = 0; any other q works as well.
+        Maps from each body's parameters to its parent's frame at q = 0; any other q works as well.
 
     Attributes
     ----------
     projection : ndarray, shape (p, p)
-        Column ``k`` is a unit of parameter ``k`` in kept parameters.
+        Column ``k`` expresses a unit of parameter ``k`` by kept parameters.
     """
 
     def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
@@ -64,7 +65,7 @@ class ParentRegrouping:
         self.regrouped += list(columns[choice.dependent])
 
     def add_kept(self, column: Array, body: int, amounts: Array) -> None:
-        """Add amounts of a body's kept parameters to ``column`` ``(p,)``, minus their effect in its ancestors."""
+        """Add amounts of a body's kept parameters to ``column`` ``(p,)``, minus the effect on the body's ancestors."""
         choice, columns = self._choices[body], self._columns[body]
         column[columns[choice.independent]] += amounts
         local = np.zeros(len(columns))
@@ -72,12 +73,12 @@ class ParentRegrouping:
         column += self._at_parent(body, local[:, None])[:, 0]
 
     def set_column(self, index: int, column: Array) -> None:
-        """Regroup parameter ``index``, which is not of a body, into ``column`` ``(p,)`` of kept parameters."""
+        """Regroup parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of kept parameters."""
         self.projection[:, index] = column
         self.regrouped.append(index)
 
     def add_spin(self, body: int, spin: Array, column: Array) -> None:
-        """Add a rotor's spin, ``(10,)`` in its parameters, as ``column`` ``(p,)`` of kept parameters."""
+        """Regroup a rotor's spin, ``(10,)`` in the rotor's parameters, into ``column`` ``(p,)`` of kept parameters."""
         choice, columns = self._choices[body], self._columns[body]
         self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
 
@@ -123,7 +124,7 @@ def _squares(ratios: Array) -> Array:
 
 
 def _directions(ratios: Array) -> Array:
-    """``(k, k)`` size of each drive's ratios in the row of the first drive with the same direction."""
+    """``(k, k)`` norm of each drive's ratios, in the row of the first drive with parallel ratios."""
     sizes = np.linalg.norm(ratios, axis=1)
     cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
     first = np.argmax(cosines > 1 - 1e-12, axis=0)
@@ -236,7 +237,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     Parameters
     ----------
     layout : ParameterLayout
-        One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
+        Layout with the links and rotors of the tree, in its order, and one joint per link that does not move freely.
     """
     units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
     normalised = units.normalised(tree)
@@ -284,7 +285,7 @@ def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: Tree
 
 
 def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically if this form does not cover a rotor."""
+    """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover a rotor."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:

@@ -42,7 +42,7 @@ class KinematicTree:
     rotor_drivers : tuple of int
         Link whose joint turns each rotor.
     rotor_ratios : tuple of float
-        Turns of each rotor per turn (or per metre) of that joint.
+        Turns of each rotor per turn (or per metre) of the joint that turns it.
     """
 
     parents: tuple[int, ...]
@@ -79,7 +79,7 @@ class KinematicTree:
 
     @property
     def free(self) -> np.ndarray:
-        """``(nb,)`` bodies that move freely."""
+        """Mask ``(nb,)`` of bodies that move freely."""
         return np.logical_not(np.any(self.axes, axis=1))
 
     @property
@@ -110,8 +110,8 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
 def tidy(tree: KinematicTree) -> KinematicTree:
     """Set nearly zero angles and offsets of a tree to zero.
 
-    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel only up to some microradians. It thus
-    adds base parameters that cannot be measured. All other angles stay as they are.
+    With 1.5708 for a right angle in a file, axes meet, cross or run in parallel only up to some microradians. The
+    rounding thus adds base parameters that cannot be measured. All other angles stay as they are.
     """
     axes = np.where(np.abs(tree.axes) < _ROUNDING_RAD, 0.0, tree.axes)
     rounding = _ROUNDING_LENGTH_SHARE * tree.length
@@ -163,14 +163,14 @@ def _tidy_rotation(rotation: Array) -> Array:
 
 @dataclass(frozen=True)
 class JointMotion:
-    """Coefficients of the functions of q for every body of a tree; index 0 of axis 1 belongs to the constant.
+    """Coefficients ``X_k`` of the functions of q for every body of a tree; ``k`` is axis 1, and 0 is the constant.
 
     Attributes
     ----------
     velocity : ndarray, shape (nb, 3, 6, 6)
-        Velocity of the parent (linear, angular, at its origin) at the body's origin.
+        Transforms of the parent's velocity (linear, angular, at the parent's origin) to the body's frame.
     parameters : ndarray, shape (nb, 5, 10, 10)
-        Parameters of the body in its parent's frame.
+        Transforms of the body's parameters to the parent's frame.
     """
 
     velocity: Array

@@ -1,4 +1,4 @@
-"""Base parameters: kept columns of a regressor, and regrouping of all other columns, from a rank by SVD."""
+"""Base parameters from a rank by SVD: kept columns of a regressor, and regrouping of all other columns."""
 
 import logging
 from collections.abc import Sequence
@@ -129,10 +129,10 @@ def visible_rank(singular: Array) -> tuple[int, float]:
 
 
 def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
-    """Rows of an orthonormal null space ``(p, k)`` that determine all of it, ``(k,)`` ascending.
+    """Choose ``(k,)`` columns to regroup, ascending, from an orthonormal null space ``(p, k)`` of the regressor.
 
-    Columns of the regressor are tried in ``order``. A column is regrouped if it has a clear part of a null direction
-    on its own, without the columns before it. If that does not suffice, the threshold of a clear part is lowered.
+    Columns of the regressor are tried in ``order``. A column is chosen if it has a clear part of a null direction that
+    the columns chosen before do not cover. If too few columns have a clear part, the threshold is lowered.
     """
     rest = null_space.copy()
     chosen: list[int] = []

@@ -1,13 +1,13 @@
 """Observability conditions of a kinematic tree, by one pass from the base to the tips.
 
-The joints before a body accelerate it, and the body causes torques at these joints and at its own joint. Both determine
-which of its parameters motion can excite. ``docs/base_parameters.md`` derives the conditions; [Wensing2024]_ describes
-observability in a similar way.
+The joints before a body accelerate it, and the body causes torques at these joints and at its own joint. Accelerations
+and torques together determine which of the body's parameters motion can excite. ``docs/base_parameters.md`` derives
+the conditions; [Wensing2024]_ describes observability in a similar way.
 
 A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. Effects that change
-with its own turning concern the rotor alone, provided that other bodies do not turn as fast. All other effects are the
-effects of a body fixed to the link that carries it, and of its spin: the inertia about its axis, which acts on its
-joint and on all joints that turn its bearings.
+with the rotor's own turning concern the rotor alone, provided that other bodies do not turn as fast. All other effects
+are the effects of a body fixed to the link that carries the rotor, and of the rotor's spin: its inertia about its
+axis, which acts on its joint and on all joints that turn its bearings.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ GRAVITY_LABEL = 0  # the first of the labels
 
 @dataclass(frozen=True)
 class Accelerations:
-    """Accelerations that a body can have by the joints before it, and gravity as an upward acceleration.
+    """Accelerations that the joints before a body can give it, and gravity as an upward acceleration.
 
-    Most accelerations count by their span alone. Some have a label, because the joint that makes them, or a rotor that
-    it turns, also acts on later joints in other ways. Only the part that is constant in all joints in between keeps the
-    label.
+    Most accelerations count by their span alone. An acceleration has a label if the joint that makes it, or a rotor
+    that this joint turns, also acts on later joints in other ways. Only the part of the acceleration that does not
+    depend on the joints in between keeps the label.
 
     Attributes
     ----------
     unlabelled : ndarray, shape (k, 6)
         Orthonormal span of accelerations without a label, linear then angular.
     labelled : ndarray, shape (m, 6)
-        Part of each labelled acceleration that is constant in all joints in between.
+        Part of each labelled acceleration that does not depend on the joints in between.
     """
 
     unlabelled: Array
@@ -64,9 +64,10 @@ class SharedInertiaTerms:
     Attributes
     ----------
     own_joint : ndarray, shape (links, 7, s)
-        Torque at each link's joint by its own acceleration, and by each component of another acceleration.
+        Torque at each link's joint: by the joint's own acceleration, then by the six components of the acceleration
+        that the link inherits.
     coefficients : dict of (int, int) to ndarray, shape (s,)
-        Torque by the label of the acceleration that causes it and by the body at whose joint it acts.
+        Torque by two keys: label of the acceleration that causes it, and body at whose joint it acts.
     without_links : list of ndarray, shape (s,)
         Torque that depends on shared inertias only, not on links.
     """
@@ -98,7 +99,7 @@ class LinkAccelerations:
     Attributes
     ----------
     inherited, total : Accelerations
-        Accelerations by the joints before its own joint, and including its own joint.
+        Accelerations without and with the body's own joint.
     """
 
     inherited: Accelerations
@@ -144,7 +145,9 @@ def _through_joint(before: Accelerations, velocity: Array) -> tuple[Acceleration
 
 @dataclass(frozen=True)
 class ObservabilityConditions:
-    """Functionals of a body with all bodies behind it: if all of them vanish, a change of parameters causes no torque.
+    """Functionals of the parameters of a body lumped with all bodies behind it.
+
+    A change of the lumped parameters causes no torque if all functionals vanish.
 
     Attributes
     ----------
@@ -219,9 +222,9 @@ class TreeConditions(NamedTuple):
     Attributes
     ----------
     rotors : list of ndarray, shape (k, 10)
-        Conditions on every rotor's parameters from the effects of its turning.
+        Conditions on every rotor's parameters, from effects of the rotor's turning.
     spins : ndarray, shape (r, 10)
-        Shared inertia of each rotor from its parameters.
+        Functional that gives each rotor's shared inertia from its parameters.
     shared : ndarray, shape (k, s)
         Torques that depend on shared inertias only, not on links.
     """
@@ -282,7 +285,7 @@ def _add_spin(
     accelerations: dict[int, LinkAccelerations],
     terms: SharedInertiaTerms,
 ) -> None:
-    """Add the spin of a rotor, times its squared ratio: one at its joint, plus coupling with moving bearings."""
+    """Add a rotor's spin, in units of spin times squared ratio: one at its joint, plus coupling by moving bearings."""
     mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
     axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
     terms.own_joint[joint, 0, column] += 1.0
@@ -317,7 +320,7 @@ def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
 
 
 def _check_ratios(tree: KinematicTree) -> None:
-    """Reject rotors that turn as fast as other bodies with the same joint, including the products that occur."""
+    """Reject rotors that turn as fast as other bodies with the joint; sums of speeds, from products, count, too."""
     for joint in {tree.driver(rotor) for rotor in tree.rotors}:
         speeds = [0.0, 1.0, 2.0] if tree.axes[joint, 3:].any() else [0.0]
         for rotor in tree.rotors:
@@ -372,16 +375,16 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> tuple[ColumnChoice, A
     Parameters
     ----------
     rows : ndarray, shape (k, 10)
-        Conditions from the effects of its turning.
+        Conditions from effects of the rotor's turning.
     spin : ndarray, shape (10,)
-        Its shared inertia from its parameters.
+        Functional that gives the rotor's shared inertia from its parameters.
 
     Returns
     -------
     choice : ColumnChoice
-        Choice among its ten parameters.
+        Choice among the rotor's ten parameters.
     by_spin : ndarray, shape (kept,)
-        A unit of its spin in the kept columns; zero if the spin is regrouped.
+        A unit of the rotor's spin in the kept columns; zero if the spin is regrouped.
     """
     if not kept:
         choice = choose_columns(rows, BODY_ORDER)

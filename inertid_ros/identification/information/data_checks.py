@@ -21,8 +21,8 @@ _EXCITED_SHARE = 1e-9  # of the largest singular value; smaller values are direc
 
 _log = logging.getLogger(__name__)
 _MIN_EVEN_SAMPLES, _MAX_EVEN_SAMPLES = 16, 4096  # samples of an evaluated piece
-_PIECE_GAP_PERIODS = 1.5  # sample periods
-_SETTLING_CUTOFF_PERIODS = 5.0  # periods of the cutoff
+_PIECE_GAP_PERIODS = 1.5  # in sample periods; a longer gap ends a piece
+_SETTLING_CUTOFF_PERIODS = 5.0  # in periods of the cutoff; both ends of a piece are left out while filters settle
 _SURE_NOISE_SHARE = 0.5  # certain share of a noise level: spectra scatter, and noise may not be white
 _DERIVED_TOLERANCE = 0.01  # of the acceleration: if it differs more from the derivative of velocity, it was measured
 _MEDIAN_SAMPLES = 20_000  # give a median absolute deviation within one per cent
@@ -32,7 +32,7 @@ MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not out
 def checked_data(
     equations: Equations, data: Sequence[Samples] | Information, task: str
 ) -> tuple[tuple[Samples, ...], Information]:
-    """Recordings, empty if only information is given, and their checked information."""
+    """Check data; return recordings (empty if only information is given) and their information."""
     if isinstance(data, Information):
         _check_usable(equations, data, "information", np.zeros(len(data.channels), dtype=bool))
         return (), data
@@ -49,8 +49,8 @@ def _check_usable(
         equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]) -> None:
     """Check that every channel has more samples than parameters, and that effort is not zero throughout.
 
-    If other channels have samples, channels without samples are skipped if they are optional or ``unmeasured``
-    ``(c,)`` in all recordings.
+    A channel without samples is skipped if it is optional, or ``unmeasured`` ``(c,)`` in all recordings, and if other
+    channels have samples.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
 
 
 def _counts_of_equal_columns(information: Information) -> list[int]:
-    """Number of equations of each channel's parameters, including channels with equal columns."""
+    """Number of equations per channel, summed over all channels with equal columns."""
     keys = [channel.columns.tobytes() for channel in information.channels]
     return [
         sum(other.count for columns, other in zip(keys, information.channels, strict=True) if columns == key)
@@ -119,15 +119,15 @@ def _unknowns(channel: Channel) -> int:
 def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
     """Standard deviation ``(c,)`` of each channel's error from the preparation alone, under a perfect model [N m or N].
 
-    It is the least deviation for the weight of a channel: a smaller residual, as without noise, means that parameters
-    absorb the error of the preparation. The parts, for the bodies of the prior:
+    Weights of channels use at least this deviation: a smaller residual, as without noise, means that parameters absorb
+    the error of the preparation. The parts of the error, computed with the bodies of the prior:
 
     - half the noise and rounding of the effort sensor below the cutoff (``Samples.effort_noise``), the certain part;
     - the torque of the acceleration that half the noise and rounding of the encoders leaves below the cutoff;
     - the torque of the difference between the acceleration and the derivative of the velocity;
     - the effect of the filter on products: torque of the filtered motion differs from filtered torque of the motion.
 
-    It is zero for equations other than force, and for unfiltered samples.
+    The deviation is zero for equations other than force, and for unfiltered samples.
     """
     variance, counts = np.zeros(equations.count), np.zeros(equations.count)
     for samples in recordings:
@@ -189,7 +189,8 @@ class OutlierLimits:
     Attributes
     ----------
     middle, distance : ndarray, shape (c,)
-        Median of each channel's residual, and distance from the median to an outlier; infinite if all samples stay.
+        Median of each channel's residual, and distance from the median beyond which a residual is an outlier; infinite
+        if all samples stay.
     """
 
     middle: Array
@@ -223,7 +224,7 @@ class OutlierLimits:
     def masked(self, samples: Samples, residual: Array, most: float = 1.0) -> tuple[Samples, np.ndarray]:
         """Mask outliers by the residual ``(N, c)``, and count them per channel.
 
-        A channel with more outliers than the share ``most`` of its samples keeps all of them.
+        A channel keeps all its samples if the share of outliers exceeds ``most``.
         """
         beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
         beyond &= column_counts(beyond) <= most * column_counts(samples.mask)
@@ -236,8 +237,8 @@ def without_outliers(
     """Mask outliers of recordings, and count them per channel.
 
     A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute deviation)
-    of its channel. If more than a fiftieth of the channel's samples are outliers, all stay: so many are a deficiency of
-    the model, and leaving them out would hide it.
+    of its channel. If more than a fiftieth of the channel's samples are outliers, all samples stay: so many outliers
+    show a deficiency of the model, and leaving them out would hide the deficiency.
 
     Parameters
     ----------

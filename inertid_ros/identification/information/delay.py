@@ -1,4 +1,4 @@
-"""Delay between torque and motion, which drivers report for different instants."""
+"""Delay between torque and motion, if a driver reports them for different instants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _TINY_MISFIT = 1e-300
 
 @dataclass(frozen=True)
 class ShiftedTorque:
-    """Normal equations of every channel, with torque taken ``SHIFTS_S`` (k,) [s] later.
+    """Normal equations of every channel for ``k`` shifts ``SHIFTS_S`` [s], by which torque is taken later than motion.
 
     Attributes
     ----------
@@ -50,9 +50,10 @@ class ShiftedTorque:
 
     @classmethod
     def from_samples(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
-        """Normal equations of some rows of a recording, which gives the torque before and after these rows, too.
+        """Normal equations of some rows of a recording; shifted torque may come from before or after the rows.
 
-        Products of filtered signals do not need all samples: each used sample counts for its stride.
+        Products of filtered signals do not need all samples: every ``stride``-th sample is used and counts ``stride``
+        times.
         """
         torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
         stride = samples.stride_of_products
@@ -140,7 +141,7 @@ class ShiftedTorque:
         gram, right = np.tensordot(weights, self._reduced, 1), self._excited.T @ moment
         length = np.sqrt(gram.diagonal())
         _, solution, singular = scipy.linalg.lapack.dposv(gram / length / length[:, None], right / length)
-        if singular:  # to rounding, if weights differ by many orders of magnitude
+        if singular:  # up to rounding, if weights differ by many orders of magnitude
             solution = np.linalg.lstsq(gram / length / length[:, None], right / length, rcond=_RANK_TOLERANCE)[0]
         return np.asarray(self._excited @ (solution / length))
 
@@ -151,10 +152,10 @@ class Delay:
 
     Attributes
     ----------
-    seconds : positive if the torque of an instant is reported later than its motion
+    seconds : positive if the torque of an instant is reported later than the motion of this instant
     deviation : float
-        Standard deviation, from the curvature of the residual and its independent samples; infinite if the best shift
-        is the largest candidate.
+        Standard deviation, from the curvature of the misfit and the number of independent samples; infinite if the
+        best shift is at an end of the candidates.
     gain : share by which the shift lowers the squared error of held-out blocks
     """
 
@@ -164,7 +165,7 @@ class Delay:
 
     @property
     def at_border(self) -> bool:
-        """True if plausible delays contain no optimum."""
+        """True if the range of plausible delays contains no optimum."""
         return bool(np.isinf(self.deviation))
 
     @property
@@ -183,9 +184,9 @@ class Delay:
 
 
 def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
-    """Check whether one delay holds for all channels, and torque was low-passed, so that it can be interpolated.
+    """Check whether one delay holds for all channels, and whether torque is low-passed and can thus be interpolated.
 
-    On a free base torque also contains wrenches, which come from other devices.
+    On a free base, torque also contains wrenches, which come from other devices with other delays.
     """
     force_alone = equations.equation_type == "force" and not equations.model.free
     return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
@@ -194,9 +195,9 @@ def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
     """Estimate the shift of torque against motion that gives the best least-squares fit.
 
-    A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: the best
-    parameters are solved for at every shift. Motion of a single frequency cannot separate the delay from friction; its
-    deviation is then large.
+    A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: every
+    shift has its own best parameters. Motion of a single frequency cannot separate the delay from friction; the
+    deviation of the delay is then large.
     """
     equations = equations_of(source)
     blocks = [

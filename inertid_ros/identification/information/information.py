@@ -36,8 +36,8 @@ class EarlierEquations:
     """Whitened equations ``R x = z`` of earlier recordings, which a later fit uses in place of their samples.
 
     Errors are independent and of unit variance. Information is additive: an earlier posterior is the divergence from
-    the first prior plus the weighted equations of its recordings. With these equations as further rows, and the same
-    first prior, a later fit is the joint fit of both data sets.
+    the first prior plus the weighted equations of its recordings. With these equations as further rows, and with the
+    first prior, a later fit is the joint fit of the earlier and the new data.
 
     Attributes
     ----------
@@ -148,9 +148,9 @@ class Information:
     def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
         """Standard deviation ``(c,)`` of the error per channel.
 
-        If the noise is in the regressor and not in the measurement, residuals must not determine it channel by channel:
-        as parameters tend to zero, residuals of homogeneous equations would tend to zero, and their weights to
-        infinity. The ratio between channels follows from the noise of the sensors instead.
+        If the noise is in the regressor and not in the measurement, residuals set one factor for all channels, and the
+        noise of the sensors sets the ratios between channels. Residuals of single channels would not do: as parameters
+        tend to zero, residuals of homogeneous equations tend to zero, and their weights to infinity.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ def fingerprint(equations: Equations) -> str:
     for rotor in model.rotor_tree[len(model.link_names) :]:
         numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
     rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
-    # as in files of earlier versions
+    # empty for force, so that fingerprints equal the fingerprints in files of earlier versions
     equation_type = "" if equations.fingerprint == "force" else equations.fingerprint
     return hashlib.sha256(model.hash.encode() + rounded.tobytes() + equation_type.encode()).hexdigest()
 
@@ -294,11 +294,11 @@ class Compressor:
 class IncrementalQR:
     """R factor of a growing number of rows: ``R^T R`` is the sum of all ``A^T A``.
 
-    Householder reflections process a batch panel by panel, at a third to a half of the speed of matrix products. They
-    reduce the first batch. Its R preconditions all later batches: columns of ``W = A R^-1`` are nearly orthonormal. So
-    the Gram matrix ``W^T W`` can be summed without the loss of digits of ``A^T A``, and both steps are products of
-    whole matrices. A batch that excites new directions has a large Gram matrix. Reflections append this batch, and the
-    R of all data preconditions the batches after it.
+    Householder reflections process a batch panel by panel, at a third to a half of the speed of matrix products. So
+    reflections reduce only the first batch, and its R preconditions all later batches: columns of ``W = A R^-1`` are
+    nearly orthonormal. A sum of Gram matrices ``W^T W`` does not lose the digits that a sum of ``A^T A`` loses, and
+    consists of products of whole matrices. A batch that excites new directions has a large Gram matrix. Reflections
+    append this batch, and the R of all data preconditions the batches after it.
 
     Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
     """
@@ -309,7 +309,7 @@ class IncrementalQR:
         self._new = np.zeros((size, size), order="F")
 
     def append(self, columns: Array) -> bool:
-        """Append rows; if that would lose digits, return False without appending: reflections can append them."""
+        """Append rows; if that would lose digits, return False instead: reflections can append the rows."""
         if self._gram is None:
             self.append_by_reflections(columns)
             return True
@@ -333,7 +333,7 @@ class IncrementalQR:
     def r_factor(self) -> Array:
         if self._gram is None:
             return self._base.copy(order="F")
-        root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # at least the identity: it cannot fail
+        root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # cannot fail: the matrix is at least the identity
         whole = np.asarray(blas.dtrmm(1.0, root, self._base))
         whole[np.abs(whole) <= _MAX_GRAM * _ZERO_DIAGONAL] = 0.0
         return whole
@@ -357,7 +357,7 @@ class EarlierInformation:
 def earlier_information(
     model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
 ) -> EarlierInformation:
-    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
+    """Information of an identification, for the design of a motion that complements it ([Ayusawa2017]_ eqs. 41-47).
 
     ``deviation`` is the residual's standard deviation [N m or N] and ``effective_counts`` the number of independent
     samples, both ``(c,)``; ``seconds`` is the length of the recordings. Information of another robot raises an error.

@@ -1,4 +1,4 @@
-"""Files of information, for exchange between machines and for adding later recordings."""
+"""Files of compressed information, for exchange between machines and for adding later recordings."""
 
 import dataclasses
 import io
@@ -22,9 +22,9 @@ _DAMAGE_ERRORS = (OSError, LookupError, ValueError, TypeError, AttributeError, O
 def information_bytes(information: Information) -> bytes:
     """Content of an ``.npz`` of information.
 
-    It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
-    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
-    + 1) if the result continued an earlier result. Its size depends on the robot, not on the recordings.
+    The content is ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if known; ``earlier`` (k, p + 1)
+    if the result continued an earlier result. The size depends on the robot, not on the recordings.
     """
     content: dict[str, Any] = {
         "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),

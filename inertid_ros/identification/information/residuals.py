@@ -2,11 +2,11 @@
 
 Effects outside the model, such as elasticity or friction that depends on position or temperature, leave residuals that
 correlate with the regressor over long stretches of the motion. A covariance from noise alone is then too small. The
-score ``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, measures this: scores vary more between
-blocks than under independent noise, by the factor of the parameters' variances (over-dispersion, [McCullagh1989]_ sec.
-4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
+score of a block ``b`` of samples is regressor times residual, ``A_b^T r_b``. Scores vary more between blocks than
+under independent noise, and the ratio is the factor by which the parameters' variances are too small (over-dispersion,
+[McCullagh1989]_ sec. 4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
 
-Blocks are pieces of time, and regions of a joint's own motion: effects that depend on the joint's position and
+Blocks are pieces of time, and also regions of a joint's position and direction: effects that depend on position and
 direction return with every pass, and more data of the same motion do not average them out.
 """
 
@@ -24,20 +24,20 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.kinematics import BATCH, batches
 
 _FIRST_LAGS = 1024
-_SEGMENT_LAGS = 3  # times the number of lags
+_SEGMENT_LAGS = 3  # length of a segment over the number of lags
 _WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation times, the usual automatic choice
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
-_TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces of a recording
+_TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces per recording
 _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
 _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
 def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bool_]]) -> Array:
-    """Ratio of independent to counted samples per joint, in (0, 1].
+    """Share of independent samples per joint, in (0, 1].
 
-    It is the reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond
-    five times this time. Filtered noise and unmodelled friction make neighbouring samples alike; without this ratio the
-    uncertainty of a robot sampled at 1 kHz would be far too small.
+    The share is the reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag
+    beyond five times the integrated time. Filtered noise and unmodelled friction make neighbouring samples alike;
+    without the share, the uncertainty of a robot sampled at 1 kHz would be far too small.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 
 
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
-    """Fraction of one joint from its residual and mask ``(N,)`` per recording."""
+    """Share of independent samples of one joint, from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
     for limit in (_FIRST_LAGS, longest):  # the first lags suffice for most residuals
         lags = min(limit, longest)
@@ -87,21 +87,21 @@ def _correlate(signal: Array, lags: int) -> Array:
 class BlockSums:
     """Sums over blocks of samples, by pieces of time or by regions of motion.
 
-    Small blocks are many and give the variation of each channel. Larger blocks, such as whole recordings, are few: they
-    give one factor for all channels, by which scores vary more than in small blocks.
+    Small blocks are many and give the variation of each channel's scores. Larger blocks, such as whole recordings, are
+    few: they give one factor for all channels, by which scores vary more than in small blocks.
 
     Attributes
     ----------
     grams : tuple of ndarray, shape (k, s + 1, s + 1)
         ``[A_b r_b]^T [A_b r_b]`` of every small block per channel, in the columns of the equations' writer.
-    larger : (k,), larger block of each small block, for every partition into larger blocks
+    larger : per partition into larger blocks, the larger block ``(k,)`` of each small block
     """
 
     grams: tuple[Array, ...]
     larger: tuple[NDArray[np.intp], ...]
 
     def levels(self, metrics: Sequence[Array], weights: Array) -> tuple[Array, float]:
-        """Noise level ``(c,)`` from small blocks, zero without blocks, and factor of larger blocks, at least one.
+        """Noise variance ``(c,)`` from small blocks, zero without blocks; and factor from larger blocks, at least one.
 
         Parameters
         ----------
@@ -123,11 +123,10 @@ class BlockSums:
 
 
 def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float]:
-    """Sum of squared scores in the metric of the parameters' covariance, and its expectation under noise of unit
-    variance.
+    """Sum of squared scores in the metric of the parameters' covariance, and its expectation under unit noise.
 
-    The fit removes from every block's score the contribution of its own samples to the parameters. The expectation is
-    exact for scores that vary in proportion to the information of their blocks.
+    The expectation takes into account that the fit removes from every block's score the contribution of the block's
+    own samples to the parameters. It is exact for scores that vary in proportion to the information of their blocks.
     """
     scores = grams[:, :-1, -1]
     shares = metric @ grams[:, :-1, :-1]
@@ -138,8 +137,9 @@ def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float
 def noise_levels(
     equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array, weights: Array
 ) -> tuple[Array, Array]:
-    """Variances ``(c,)`` of independent noise with the score variation of the residuals: from small blocks, and from
-    blocks of any size; zero without blocks.
+    """Variances ``(c,)`` of independent noise whose scores would vary as much as the scores of the residuals.
+
+    The first result is from small blocks, the second from blocks of any size; variances are zero without blocks.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def block_sums(
         equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> tuple[BlockSums, BlockSums]:
     """Sums over pieces of time and over regions of motion.
 
-    A low-passed signal contains only its band, so samples are thinned, and each sample counts for its stride.
+    A low-passed signal contains only its band, so every ``stride``-th sample is used and counts ``stride`` times.
     """
     strides = [samples.stride_of_products for samples in recordings]
     thinned = [
@@ -190,9 +190,10 @@ def block_sums(
 
 
 def band_fraction(recordings: Sequence[Samples]) -> Array:
-    """Largest independent share ``(c,)`` of the samples.
+    """Upper limit ``(c,)`` of the share of independent samples, by the band of the low-pass.
 
-    A low-passed signal has two independent values per period of the cutoff; without a low-pass all may be independent.
+    A low-passed signal has two independent values per period of the cutoff; without a low-pass, all samples may be
+    independent.
     """
     counts = np.array([column_counts(samples.mask) for samples in recordings], dtype=float)
     shares = [2 * samples.cutoff_hz * samples.period if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
@@ -200,9 +201,9 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
 
 
 def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) -> list[NDArray[np.intp]]:
-    """Region of a joint's motion of every sample ``(N,)``, per recording; empty for other channels or without samples.
+    """Per recording, region ``(N,)`` of the joint's motion for every sample; empty without samples or without a joint.
 
-    Regions are ranges of the position with equally many samples, for both directions.
+    Regions are ranges of the position with equally many samples, separate for both directions of motion.
     """
     model, channels = equations.model, range(equations.count)[equations.joint_channels]
     if channel not in channels or not any(samples.mask[:, channel].any() for samples in recordings):
@@ -215,9 +216,9 @@ def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) 
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
-    """Piece of time of every sample ``(N,)``, per recording; the number of pieces; and the longer piece of every piece.
+    """Piece ``(N,)`` of every sample, per recording; number of pieces; longer piece of every piece, per partition.
 
-    Pieces of recordings of few samples may be empty.
+    Pieces may be empty if a recording has few samples.
     """
     count = len(lengths)
     if count > _MAX_TIME_PIECES:

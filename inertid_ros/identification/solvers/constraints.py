@@ -27,11 +27,11 @@ from .coordinates import Coordinates
 
 @attrs.frozen
 class Constraints(ConstraintOptions):
-    """Constraints on links (or rotors) and parameters, by their names in the layout: options, and ellipsoids.
+    """Configured constraints plus ellipsoids, by the names of links, rotors and parameters in the layout.
 
     Attributes
     ----------
-    inside : ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2)
+    inside : ellipsoids whose union holds the mass of a link ([Wensing2018]_ Thm. 4, Cor. 2)
     com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22)
     """
 
@@ -40,7 +40,7 @@ class Constraints(ConstraintOptions):
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
-    """Constraints of a configuration."""
+    """Constraints of a configuration, with ellipsoids from collision shapes if configured."""
     inside: Ellipsoids = {}
     if options.collision_shapes:
         inside = collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
@@ -53,7 +53,8 @@ def constrained(
 ) -> ConvexProgram:
     """Add hard constraints to a convex program in normalised coordinates.
 
-    A union of ellipsoids splits a body into one piece per ellipsoid; the pieces are further columns behind ``p``.
+    A body inside a union of ellipsoids is split into one piece per ellipsoid. Pieces after the first are further
+    columns after the ``p`` parameters.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def constrained(
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
-    # Fixed parameters, possibly zero, need no bound: a barrier would leave no interior.
+    # A fixed parameter may be zero, and a barrier would then leave no interior: drop its bound.
     moving = ~np.isin(convex_program.positive, [rows.columns[name] for name in constraints.fixed])
     physical = replace(
         convex_program,
@@ -79,7 +80,7 @@ def constrained(
 
 
 class _Rows:
-    """Rows in physical parameters, by name."""
+    """Named rows of linear constraints in physical parameters."""
 
     def __init__(self, layout: ParameterLayout) -> None:
         self.layout = layout
@@ -167,7 +168,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
 
 
 def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
-    """Split bodies within unions: new columns for a piece in each further ellipsoid; the first piece is the rest."""
+    """Split bodies in unions of ellipsoids: new columns for all pieces but the first, which is the rest of the body."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
     extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
@@ -193,7 +194,7 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
             start += BODY_PARAMETERS
         name = f"mass of {link} inside its ellipsoids (piece 0)"
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
-        locked = pseudo_inertia(np.linalg.solve(body, offset))  # belongs to the body, so it must lie within as well
+        locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie inside, too
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
     wide = _widened(convex_program, size)
     inside = _stack(rows, size)

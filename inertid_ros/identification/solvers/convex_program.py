@@ -124,8 +124,8 @@ class Solution:
     gap : bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints
     status : always "optimal": other outcomes raise an error
     curvature : ndarray or None, shape (p, p)
-        Part of the Hessian that does not come from the data, if the solver computes it: a difference of Hessians loses
-        this part if data outweigh it by many orders of magnitude.
+        Part of the Hessian that does not come from the data; None if the solver does not compute it. Subtracting the
+        data's Hessian would lose this part if data outweigh it by many orders of magnitude.
     """
 
     x: Array

@@ -1,9 +1,9 @@
 """Normalised coordinates, in which the prior pseudo-inertia of every body is the identity, and distances in them.
 
-With ``J(pi) = L S L^T`` and the prior ``L L^T``, the coordinates of ``S`` do not depend on units and frames. The
-geometric regularizers have one form for every body, and the problem is as well conditioned as the data allow
-([Lee2019]_ eq. 3.3.24). Every distance of a body to its prior is a function of ``S`` alone; all distances except the
-Euclidean distance are independent of frames and units ([Lee2019]_ sec. 3.3).
+With the prior pseudo-inertia ``L L^T`` and ``J(pi) = L S L^T``, the coordinates of ``S`` do not depend on units and
+frames. The geometric regularizers have one form for every body, and the problem is as well conditioned as the data
+allow ([Lee2019]_ eq. 3.3.24). The entropic, pullback and geodesic distances of a body to its prior are functions of
+``S`` alone, so they do not depend on frames and units either ([Lee2019]_ sec. 3.3).
 """
 
 from dataclasses import dataclass, field
@@ -30,15 +30,16 @@ PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_B
 _COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as equal
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's torque
-_MIN_PRIOR_SIZE_SHARE = 0.1  # of the natural size: least size of a prior, since zero would fix the parameter
+_MIN_PRIOR_SIZE_SHARE = 0.1  # of the size by the metric: least size of a prior, since zero would fix the parameter
 _CONTRADICTED_FACTOR = 3.0  # times the measurement of a joint's channel: larger friction is impossible
 _STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2, or m for rad; a joint that moves less does not excite its drive
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``sum (x - x0)^T g (x - x0)`` with a metric g: constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative,
-    or of point masses.
+    """Quadratic distance ``sum (x - x0)^T g (x - x0)`` with a metric g.
+
+    The metric is the constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative, or of point masses.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class Riemannian:
 
 
 Distance = Quadratic | Entropic | Riemannian
-"""A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates, with its slopes."""
+"""A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates, with derivatives."""
 
 
 def _inside(S: Array) -> bool:
@@ -118,7 +119,7 @@ def _inside(S: Array) -> bool:
 
 
 def _trace_with_basis(matrices: Array) -> Array:
-    """Traces ``(nb, 10)`` of ``(nb, 4, 4)`` times each basis matrix: convert a gradient by S to parameters."""
+    """Convert a gradient with respect to S ``(nb, 4, 4)`` to a gradient with respect to parameters ``(nb, 10)``."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)
 
 
@@ -180,7 +181,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
 
 
 def contradicted_friction(model: RobotModel, information: Information) -> NDArray[np.intp]:
-    """Columns of drive parameters whose prior exceeds the joints' measurements; zero replaces this prior."""
+    """Columns of drive parameters whose prior exceeds the joints' measurements; fits replace the prior by zero."""
     layout, prior = model.layout, model.prior
     scale, excited = _drive_scale(layout, information)
     positive = layout.non_negative
@@ -189,15 +190,15 @@ def contradicted_friction(model: RobotModel, information: Information) -> NDArra
 
 
 def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, NDArray[np.bool_]]:
-    """Drive parameters ``(p,)`` that explain a small share of their channels' measurement, and mask of excitation."""
+    """Drive parameters ``(p,)`` that explain a small share of their channels' measurement, and mask of excited ones."""
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)
     excited = np.zeros(layout.size, dtype=bool)
     for channel, level in zip(information.channels, torque, strict=True):
         effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
         excited[channel.columns] |= (effect > _STILL_EFFECT) & (channel.count > 0)
-        effect = np.where(effect > _STILL_EFFECT, effect, 1.0)  # not excited: as if it moved at a rate of one
-        # If a drive acts on two joints and one of them reports no effort, the other joint gives the size.
+        effect = np.where(effect > _STILL_EFFECT, effect, 1.0)  # not excited: as if the joint moved at a rate of one
+        # If a drive acts on two joints and one of them reports no effort, the other joint sets the scale.
         of_channel = scale if channel.count else unmeasured
         of_channel[channel.columns] = np.minimum(of_channel[channel.columns], ENERGY_SHARE * level / effect)
     scale = np.where(np.isinf(scale), unmeasured, scale)
@@ -206,7 +207,7 @@ def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Arr
 
 
 def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
-    """``(p, p)`` matrix H: a change ``H y`` of the parameters has the length ``|y|``.
+    """Scaling matrix H ``(p, p)``: a change ``H y`` of the parameters has the length ``|y|``.
 
     Parameters
     ----------
@@ -226,8 +227,9 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:
     """Square root ``(p, p)`` of the covariance ``root @ root.T`` of the prior.
 
-    Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37). Drive parameters have the size of their prior,
-    or explain a small share of the joint's torque. Offsets and user terms may be as large as the torque.
+    Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37). The standard deviation of a drive parameter is
+    its prior, or if larger, the value that explains a small share of the joint's torque. Offsets and user terms may be
+    as large as the torque.
 
     Parameters
     ----------

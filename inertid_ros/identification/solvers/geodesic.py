@@ -31,7 +31,7 @@ _EXACT_DECREMENT = 1e-14  # relative to the objective; a smaller decrement is ro
 _MAX_LINE_HALVINGS = 40
 _MAX_STEP_LENGTH = 64.0
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
-_MIN_CURVATURE_SHARE = 0.05  # curvature of models over the curvature of the log-det divergence
+_MIN_CURVATURE_SHARE = 0.05  # least curvature of a model over the curvature of the log-det divergence
 # tr(E_k F_l) = 1 if k = l, else 0
 _DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
 _LAMBERT_START = -0.95 * np.exp(-0.95)  # Lambert's W is -0.95 here; at -1 its slope is infinite, which costs accuracy
@@ -77,7 +77,8 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         decrement = 0.5 * max(abs(expected_decrease), float(np.sum((model.R @ step) ** 2)))
         reached = objective(solution.x)
         scale = 1 + abs(value)
-        # The Hessian comes from the previous step: steps continue, down to rounding errors, while they help.
+        # The returned Hessian belongs to the point before the last step. So steps continue beyond the tolerance, down
+        # to rounding errors, while they help.
         settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
             return replace(
@@ -115,7 +116,7 @@ def _line_search(
 
 
 class _Objective:
-    """The whole objective, and convex models of it."""
+    """Objective of a convex program plus the squared geodesic distance, and convex models of this objective."""
 
     def __init__(self, convex_program: ConvexProgram, weight: float) -> None:
         self.convex_program, self.weight = convex_program, weight
@@ -137,11 +138,11 @@ class _Objective:
         return gradient
 
     def model(self, x: Array) -> ConvexProgram:
-        """Second-order model at ``x``: exact except in directions of too little curvature.
+        """Convex second-order model at ``x``: exact except in directions of too little curvature.
 
-        A comparison with the log-det divergence gives these directions; at the prior its curvature equals the
-        distance's curvature. As much of the model as possible is the log-det divergence from ``x``, a barrier that
-        keeps steps well inside the cone.
+        Curvature counts as too little below a fixed share of the curvature of the log-det divergence, which at the
+        prior equals the curvature of the distance. As much of the model as possible is the log-det divergence from
+        ``x``, a barrier that keeps steps well inside the cone.
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
@@ -197,7 +198,7 @@ class Hyperplanes:
 
 @dataclass(frozen=True)
 class Projections:
-    """Nearest points of all hyperplanes from one point ``S``.
+    """Distances and directions from one point ``S`` to the nearest points of all hyperplanes.
 
     Attributes
     ----------
@@ -290,8 +291,9 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
     """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
 
     Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
-    straight line; here the line stays in the manifold of physically consistent bodies ([Lee2019]_ sec. 3.4). The method
-    takes Gauss-Newton steps along geodesics: to first order the distance to a hyperplane changes by its unit normal.
+    straight line. Geodesic least squares measures the distance along a geodesic in the manifold of physically
+    consistent bodies ([Lee2019]_ sec. 3.4). The method takes Gauss-Newton steps along geodesics; the derivative of the
+    distance to a hyperplane is the unit normal of the hyperplane.
 
     Parameters
     ----------
@@ -320,7 +322,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
 
 
 class _State:
-    """One point, its objective, and the quadratic model there in the tangent space whitened by S."""
+    """One point S, its objective, and the quadratic model of the objective in the tangent space whitened by S."""
 
     def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
         self.S, self.planes, self.weight = S, planes, weight

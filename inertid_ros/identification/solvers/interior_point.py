@@ -1,13 +1,14 @@
 """Primal-dual interior point method for convex programs of identification.
 
 One method covers soft and hard physical consistency: see
-:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. It iterates the multipliers ``Z_b = w_b
-S_b^{-1}`` along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_. Then a start far from the optimum costs two
-dozen steps instead of hundreds, and a body on the border of the cone causes no problem.
+:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. The method iterates the multipliers ``Z_b =
+w_b S_b^{-1}`` along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_. Then a start far from the optimum costs
+two dozen steps instead of hundreds, and a body on the border of the cone causes no problem.
 
-The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. A sum of
-squares loses the prior if data outweigh it by more than half of the digits, as without noise; QR of the rows keeps it.
-So the Hessian is factored as ``T^T T`` by either method; in the coordinates ``y = T x`` it is the identity.
+The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. If data
+outweigh the prior by more than half of the digits, as without noise, the sum loses the prior; QR of the rows keeps it.
+So Cholesky of the sum or QR of the rows factors the Hessian as ``T^T T``; in the coordinates ``y = T x`` the Hessian
+is the identity.
 """
 
 import time
@@ -27,21 +28,22 @@ from inertid_ros.core.qr import append_rows
 from .convex_program import ConvexProgram, Solution
 
 _MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
-_MAX_GAP_RATIO = 10.0  # largest ratio of the complementarity's share of the gap to the gradient's share
+_MAX_GAP_RATIO = 10.0  # after short steps, products rise to this multiple of the gradient's share of the gap
 _BASIS_ROWS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 _MAX_STEPS = 100
 _TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
 _SHORT_STEP = 0.2
 # Complementarity product at the start: share of the largest slope, and lower bound.
 _START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3
-_STUCK_STEP = 1e-7  # a shorter step makes no progress if constraints are not met: they leave no room
-_MAX_STUCK_STEPS = 10  # short steps allowed otherwise; the first steps may be short if data far outweigh the prior
+_STUCK_STEP = 1e-7  # a shorter step makes no progress; constraints that are not met then leave no room
+_MAX_STUCK_STEPS = 10  # short steps allowed if constraints hold; the first may be short if data far outweigh the prior
 
 
 class Factor:
     """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
-    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient of the data's squared error by ``y``.
+    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient by ``y`` of half the data's squared
+    error.
     """
 
     def __init__(self, triangle: Array, data_slope: Array) -> None:
@@ -60,10 +62,7 @@ Factorise = Callable[[ConvexProgram, Array, "NewtonSystem"], Factor]
 
 
 def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
-    """Factor by Cholesky.
-
-    Its accuracy does not depend on the scale of rows and columns, so they are not scaled.
-    """
+    """Factor the Hessian by Cholesky, whose accuracy does not depend on the scale of rows and columns."""
     hessian = convex_program.gram + curvature.matrix
     for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         whole = hessian + np.diag(jitter * np.diagonal(hessian)) if jitter else hessian
@@ -76,7 +75,7 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
 
 
 def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
-    """Factor by QR, without squares; the data's slope is the rotated residual."""
+    """Factor the Hessian by QR of its rows, without squares; the data's slope is the rotated residual."""
     size, rows = len(x), curvature.rows
     whole = np.zeros((size + 1, size + 1), order="F")
     whole[:, :size] = convex_program.r_factor[:, :size]
@@ -88,7 +87,7 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem"
 
 
 class Iterate(NamedTuple):
-    """Primal ``x``, ``S`` and slacks ``s`` of scalar constraints; duals ``Z``, ``u`` and ``y``."""
+    """Primal ``x``, ``S`` and slacks ``s`` of scalar constraints; duals ``Z`` of S, ``u`` of s, ``y`` of equalities."""
 
     x: Array
     S: Array
@@ -180,7 +179,7 @@ class NewtonSystem:
 
     @cached_property
     def products(self) -> Array:
-        """``(nb, 10, 16)`` elements of ``W^-1/2 B_k W^-1/2`` of every body, whose Gram matrix is its curvature."""
+        """``(nb, 10, 16)`` elements of ``W^-1/2 B_k W^-1/2``; their Gram matrix is the curvature of a body."""
         roots = self.W_root[: self.bodies, None]
         return (roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)).reshape(self.bodies, BODY_PARAMETERS, 16)
 
@@ -213,7 +212,7 @@ class NewtonSystem:
         return np.vstack([bodies, np.sqrt(self.ratio)[:, None] * scalars, *blocks])
 
     def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
-        """``y`` and ``dy`` of ``y - E^T dy = right`` and ``E y = -equality_error``."""
+        """Solve ``y - E^T dy = right`` and ``E y = -equality_error`` for ``y`` and ``dy``."""
         if len(equality_error) == 0:
             return right, equality_error
         missing = equality_error + self.equalities @ right
@@ -222,7 +221,7 @@ class NewtonSystem:
 
 
 def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, warm: bool = False) -> Solution:
-    """Minimise from a start inside every cone; linear constraints need not hold there.
+    """Minimise from a start inside every cone; linear constraints need not hold at the start.
 
     Parameters
     ----------
@@ -242,7 +241,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
 
 def keeps_inside(convex_program: ConvexProgram) -> bool:
-    """Check whether the weights of all bounds keep the optimum inside, so that a similar program may start there."""
+    """Check whether the barriers of all bounds keep the optimum inside, so that a similar program may start there."""
     weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
 
@@ -276,7 +275,8 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
                 return Solution(
                     x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
                     solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
-        # If steps are short, the products have shrunk faster than the gradient: raise them until it catches up.
+        # If steps are short, the products have shrunk faster than the gradient: raise them until the gradient catches
+        # up.
         level = newton.excess if share >= _SHORT_STEP else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
         share = min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step))
@@ -300,8 +300,9 @@ def _last_step(
 def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
     """Set multipliers with one complementarity product for all constraints, from the largest slope of the data.
 
-    With separate products, channels of very different scale would give neighbouring bodies very different products, and
-    steps would end at the border of the body with the smallest product. Near the optimum the products are the weights.
+    With separate products, channels of very different scale would give neighbouring bodies very different products,
+    and steps would end at the border of the body with the smallest product. A warm start near the optimum takes the
+    weights as products.
     """
     S = convex_program.matrices(x)
     scalars = x[convex_program.positive]

@@ -108,7 +108,7 @@ class MapProblem:
 
     def _start(self, convex_program: ConvexProgram, x: Array | None = None) -> Array:
         layout = self.coordinates.layout
-        start = np.zeros(convex_program.R.shape[1])  # pieces of unions begin at zero
+        start = np.zeros(convex_program.R.shape[1])  # pieces of bodies begin at zero
         start[: layout.size] = self.coordinates.prior if x is None else x
         if x is None:
             start[layout.non_negative] = 1.0
@@ -136,8 +136,8 @@ class MapProblem:
     def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
         """Fit drives with the entropic regularizer, then bodies by geodesic least squares.
 
-        A rotation of the equations makes their hyperplanes orthogonal in the pullback metric. Equations that then
-        hardly depend on bodies are far from all bodies and drop out.
+        A rotation of the equations makes their hyperplanes orthogonal in the pullback metric. Rotated equations that
+        hardly depend on bodies have hyperplanes far from all bodies, and drop out.
         """
         if self.constraints != Constraints():
             raise IdentificationError("regularizer 'geodesic' takes no constraints; drop them or use entropic")
@@ -177,9 +177,9 @@ def fits_at_equal_residual(
         constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
 
-    A weight has a different meaning for every regularizer. So the fits project the prior onto the parameters of bounded
-    residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52). This is the regularized
-    problem at a weight that a root search finds.
+    A weight has a different meaning for every regularizer. So the fits project the prior onto the parameters of
+    bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52). Each projection is
+    the regularized problem at a weight that a root search finds.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def project_onto_residual(
 ) -> tuple[Solution, Regularization]:
     """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that yields them.
 
-    The search begins at the prior spread of the regularization, and each solve at the last solution.
+    The search begins at the prior spread of the regularization; each solve begins at the last solution.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Regularizers: distances to the prior, added to the data's equations as one convex program.
 
-All regularizers use normalised coordinates, in which every body's prior is the identity. So they do not depend on units
-and frames, except for the Euclidean regularizer, which serves as a comparison.
+All regularizers use normalised coordinates, in which every body's prior is the identity. So the geometric regularizers
+do not depend on units and frames; the Euclidean regularizer does, and serves as a comparison.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distan
 from .third_party import PointMasses
 
 _DRIVE_BARRIER_SHARE = 0.05
-# Shares of a parameter's natural size: below the first a prior counts as zero, and then the second is its deviation.
+# Shares of a parameter's natural size: a prior below the first counts as zero, and its deviation is then the second.
 _ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1
 OWN_SPREADS = ("entropic", "pullback")  # regularizers that allow a separate prior spread of single links
-_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread, in directions: one body has as many
+_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread, in directions of parameters: one body has ten
 _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0
 
 
@@ -50,8 +50,9 @@ class Regularization:
         - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
         - geodesic: geodesic distance to the prior and to the hyperplane of every equation ([Lee2019]_ eq. 3.4.37).
     drive_weight : float
-        Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a term
-        stays near zero unless the data require it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps it above zero.
+        Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a
+        parameter stays near zero unless the data require it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps the
+        parameter above zero.
     offset_deviation : float
         Standard deviation of normalised offsets and user terms around zero.
     own_prior_spreads : ndarray or None, shape (nb,)
@@ -59,7 +60,7 @@ class Regularization:
     metric : ndarray or None, shape (nb, 10, 10)
         Metric of the squared distance, only for "euclidean", "relative" and "point_mass".
     centre : ndarray or None, shape (nb, 10)
-        Prior in normalised coordinates, only for "relative"; otherwise it is the identity.
+        Prior in normalised coordinates, only for "relative"; the identity otherwise.
     """
 
     regularizer: str
@@ -102,7 +103,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``1/2 |d pi|^2 / s^2`` over all ten SI numbers of a body.
 
     All bodies share one factor ``s``, the RMS of the prior masses ``(nb,)`` [kg]: a typical mass is then as uncertain
-    as under the geometric distances. The units determine the rest.
+    as under the geometric distances. The units determine how uncertain all other parameters are.
     """
     return np.array([0.5 * block.T @ block for block in coordinates.blocks]) / np.mean(np.square(masses))
 
@@ -110,7 +111,8 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
 def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
 
-    If a parameter is zero in the prior, as for symmetric bodies, its size is a share of its natural size.
+    If a parameter is zero in the prior, as for symmetric bodies, its size is a share of its natural size, the
+    deviation under the pullback metric of unit spread.
     """
     blocks, bodies = coordinates.blocks, np.abs(bodies)
     natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(distances.PULLBACK)).T, axis=2)
@@ -121,8 +123,8 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
     """Convex program of whitened equations ``R x = z`` in normalised coordinates with a regularization.
 
-    Quadratic distances become rows, and the log-det divergence becomes a barrier. Other distances are not included:
-    only the terms of the drives are added, and bodies stay in the cone.
+    Quadratic distances become rows, and the log-det divergence becomes a barrier. For other distances, the program has
+    only the terms of the drives and the cone of the bodies; their solvers add the distance.
     """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive, free = layout.non_negative, layout.of_any_size
@@ -152,9 +154,9 @@ def prior_spread_of_largest_evidence(
 ) -> float:
     """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
-    The data determine ``nu`` directions of the body parameters; over these directions the divergence ``D`` from the
-    prior has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides if the
-    data determine too little. Bodies with a separate prior spread do not count.
+    The data determine ``nu`` directions of the body parameters; along these directions, the divergence ``D`` from the
+    prior has the expectation ``nu * prior_spread^2``. If the data determine too little, a weak hyperprior around the
+    typical prior spread decides. Bodies with a separate prior spread do not count.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ class PointMasses:
 
     @property
     def scale(self) -> float:
-        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow by one factor."""
+        """Factor that makes ``|mu - mu0|^2`` agree with squared geodesic distance if all masses grow by one factor."""
         return 2 * len(self.positions) / float(self.prior @ self.prior)
 
     @property
@@ -162,7 +162,8 @@ def point_masses(
         count: int = POINTS_PER_BODY) -> PointMasses:
     """Draw points for bodies that consist of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1).
 
-    Most points are uniform in the regions. A few of them make up the prior exactly if it is realizable there.
+    Most points are uniform in the regions. A few further points make up the prior exactly if it is realizable in the
+    region.
 
     Parameters
     ----------
@@ -192,9 +193,10 @@ def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) 
 def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
     """Sets of four points in the ellipsoid that suits the body best; each set makes up the body exactly.
 
-    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. For ``U = V
-    H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, the ellipsoid's form is a quarter of ``tr(J
-    Q)`` at all points. So all points lie inside if the body is realizable there ([Wensing2018]_ Thm. 4).
+    For any ``C = L U`` with U orthogonal, ``J = C C^T``, so the columns of C are points with masses that make up the
+    body. For ``U = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, the ellipsoid's form is a
+    quarter of ``tr(J Q)`` at all points. So all points lie inside if the body is realizable in the ellipsoid
+    ([Wensing2018]_ Thm. 4).
     """
     best = max(shapes, key=lambda shape: float(shape.row @ pi))
     if best.row @ pi < 0:

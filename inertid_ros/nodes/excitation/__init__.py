@@ -1,1 +1,1 @@
-"""The excitation node: plans exciting motions and moves the robot along them, to rest after any failure."""
+"""The excitation node: plans exciting motions, moves the robot along them, and brings it to rest after any failure."""

@@ -1,4 +1,4 @@
-"""Sending of horizons to the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
+"""Commanders send horizons to the robot on a trajectory topic, as FollowJointTrajectory goals, or as positions."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 
 
 
 class Commander(CommandInterface, Protocol):
-    """A command interface that notices when commands do not arrive."""
+    """A command interface that detects that commands do not arrive."""
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class Commander(CommandInterface, Protocol):
     def has_controller(self) -> bool: ...
 
     def problem(self) -> str:
-        """Return why commands do not arrive, or the other node that commands; empty if all is well."""
+        """Return why commands do not arrive, or which other node commands the robot; else empty."""
         ...
 
     def halt(self) -> str:
@@ -45,7 +45,7 @@ class Commander(CommandInterface, Protocol):
 
 
 class TrajectoryCommander(CommandTopic):
-    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
+    """Send horizons as ``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
 
     streams = False
 
@@ -61,9 +61,9 @@ class TrajectoryCommander(CommandTopic):
 
 
 class StreamCommander(CommandTopic):
-    """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
+    """Send a position each tick as ``std_msgs/Float64MultiArray`` on ``position_commands``, in the model's joint order.
 
-    If the sender fails, such a robot holds the last position: it stops at once and may exceed its limits. Prefer
+    If the sender fails, the robot holds the last position: it stops abruptly, and may exceed its limits. Prefer
     trajectories if the robot accepts them.
     """
 
@@ -82,9 +82,9 @@ class StreamCommander(CommandTopic):
 class AnswersOnly(ActionClient):
     """Action client that reads answers and results of goals, and leaves states and feedback unread.
 
-    A server publishes the states of all its goals of the last seconds, hundreds of them, whenever one changes. On a
-    busy machine, a node that reads these states receives answers a second late. Use this class in nodes that poll for
-    callbacks (:class:`.TickedSpin`): unread messages would wake any other executor at once.
+    Whenever a goal changes its state, a server publishes the states of all its goals of the last seconds, which may be
+    hundreds. On a busy machine, a node that reads these messages receives answers a second late. Use this class only in
+    nodes that poll for callbacks (:class:`.TickedSpin`): unread messages would wake any other executor at once.
     """
 
     def is_ready(self, wait_set: Any) -> bool:
@@ -115,11 +115,11 @@ class OpenGoals:
 
 
 class ActionCommander:
-    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last goal.
+    """Send each horizon as a ``control_msgs/action/FollowJointTrajectory`` goal on ``follow_joint_trajectory``.
 
-    Goals are never cancelled, because controllers would stop abruptly. A brake is also a goal. A goal that the
-    controller rejects, or aborts for a violated tolerance, is a problem. The end of a goal that the next goal replaces
-    is normal.
+    Each goal replaces the last goal, whose end is then normal. A brake is also a goal: goals are never cancelled,
+    because a controller stops abruptly on a cancellation. It is a problem if the controller rejects a goal, or aborts
+    a goal for a violated tolerance.
     """
 
     streams = False
@@ -154,7 +154,7 @@ class ActionCommander:
         self._goals = OpenGoals()
 
     def problem(self) -> str:
-        """Return why commands do not arrive, in one line; empty if they do."""
+        """Return why commands do not arrive, in one line; empty if they arrive."""
         if not self.has_controller:
             return (
                 f"{self.name} has no server; start and activate the controller, or set the parameter controller"
@@ -194,7 +194,7 @@ class ActionCommander:
 
 
 def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
-    """Make a trajectory with the horizon's stamp, as latency must not shift it; unstamped, it starts on receipt."""
+    """Make a trajectory with the horizon's stamp, so latency does not shift it; unstamped, it starts on receipt."""
     names = joints.recorded(horizon.joint_names)
     arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))

@@ -1,4 +1,4 @@
-"""ExcitationGoal: one goal of the excitation node from its request to the robot at rest, without ROS."""
+"""ExcitationGoal: one goal of the excitation node, from the request until the robot is at rest, without ROS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
 
 _START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
 _RECORDER_CONFIRMATION_S = 0.5  # the status of a recorder that has just started may arrive here this late
-_MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; it does not count as waiting time
+_MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; the excess does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 
@@ -74,7 +74,7 @@ class Planning:
         return Worker("planning", prepare_motion, (job,), timeout, process)
 
     def make_ready(self) -> None:
-        """Start the next process; call it while the robot rests."""
+        """Start the process for the next motion; to be called while the robot rests."""
         self._standby.prepare()
 
 
@@ -86,11 +86,12 @@ class ExcitationGoal:
     outcome : GoalOutcome
         Valid once the goal has ended.
     prepared : PreparedMotion or None
-        The motion, once it is planned.
+        The planned motion; None until planning has ended.
     supervisor : Supervisor or None
-        Supervisor of the motion, once it has begun.
+        Supervisor of the motion; None until the motion begins.
     lease : Lease
-        The client renews it to keep the goal active. If it has expired when the plan is ready, the robot rests.
+        The client's lease; its renewal keeps the goal active. If the lease has expired when the plan is ready, the goal
+        ends without a motion.
     """
 
     def __init__(
@@ -120,21 +121,21 @@ class ExcitationGoal:
         return self._worker.progress if self._worker is not None else None
 
     def stop(self, reason: str) -> None:
-        """Brake now because of a fault; before the motion, end the goal."""
+        """Brake now because of a fault; if the motion has not begun, end the goal."""
         if self.supervisor is not None:
             self.supervisor.stop(self._robot.steady(), reason)
         else:
             self._end(GoalOutcome(Ending.REFUSED, f"{reason} (the robot did not move)"))
 
     def take_halt(self, halt: str) -> None:
-        """Take the reason why the controller itself stopped the robot and holds it; empty without such a stop."""
+        """Process ``halt``, the reason why the controller itself stopped and holds the robot; empty if it did not."""
         if self.supervisor is not None and halt != self.supervisor.halt:
             self.supervisor.halt = halt
             if self.supervisor.moving:
                 self.stop(halt)
 
     def go(self) -> bool:
-        """Begin the displayed motion; return False if no motion waits for confirmation."""
+        """Confirm the planned motion; return False if no motion waits for confirmation."""
         if self.state is not GoalState.CONFIRMING:
             return False
         self.state = GoalState.CHECKING
@@ -142,7 +143,7 @@ class ExcitationGoal:
         return True
 
     def tick(self, cancel: bool) -> GoalState:
-        """Take the next step if it is due, and return the state after it; call it every few milliseconds.
+        """Take the next step if one is due, and return the new state; to be called every few milliseconds.
 
         ``cancel`` is True if the client has requested the end of the goal.
         """
@@ -174,7 +175,7 @@ class ExcitationGoal:
         self._collecting_since, self._waited = self._robot.steady(), 0.0
 
     def _collected(self, now: float) -> bool:
-        """Return True if the needed nodes are discovered and joint states are good, or after the time limit."""
+        """Return True if all needed nodes are discovered and the joint states are valid, or after the time limit."""
         self._waited, self._ticked = self._waited + min(now - self._ticked, _MAX_TICK_GAP_S), now
         is_ready = self._has_discovered and self._robot.has_states and self._states_are_good
         return is_ready or self._waited > self._options.discovery_s
@@ -189,9 +190,9 @@ class ExcitationGoal:
 
     @property
     def _has_discovered(self) -> bool:
-        """Return True if all nodes that a motion needs are discovered, which takes seconds on some networks.
+        """True if all nodes that a motion needs are discovered, which takes seconds on some networks.
 
-        A driver that was killed and started again takes time, too: the graph still holds the killed driver.
+        A driver that was killed and started again takes time, too: the ROS graph still lists the killed driver.
         """
         robot = self._robot
         waited = robot.steady() > self._collecting_since + _RECORDER_CONFIRMATION_S
@@ -308,7 +309,7 @@ class ExcitationGoal:
 
 
 def _waits(supervisor: Supervisor) -> str:
-    """Return a text on the number of waits at rest and the longest gap; empty without waits."""
+    """Return a text on the number of waits at rest and the longest gap of the states; empty without waits."""
     if not supervisor.interruptions:
         return ""
     gap = supervisor.monitor.counts.longest_gap

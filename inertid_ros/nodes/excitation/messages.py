@@ -39,7 +39,7 @@ _STATUS_CONSTANTS = {
 
 
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
-    """Return the feedback of the action ``Excite``; its stage is empty before planning."""
+    """Return the feedback of the action ``Excite``; ``stage`` is empty before planning."""
     progress, prepared = goal.progress, goal.prepared
     feedback = Excite.Feedback(condition_number=math.nan, closest=math.nan, required=math.nan)
     if isinstance(progress, PreparationProgress):
@@ -83,7 +83,7 @@ def to_status(machine: StateMachine) -> ExcitationStatus:
 
 
 def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerArray:
-    """Return an RViz line for each path ``(N, 3)`` [m] in a frame; its key is the name of the moving link."""
+    """Return an RViz line for each path ``(N, 3)`` [m] in a frame; its key is the moving link's name."""
     markers = []
     for name, points in paths.items():
         marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=_PATH_COLOR)
@@ -95,7 +95,7 @@ def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerA
 
 
 def motion_status(machine: StateMachine, now: float) -> Status:
-    """Status of the motion and its last fault; ``now`` is the steady clock [s]."""
+    """Status of the motion and its last fault; ``now`` is the time of the steady clock [s]."""
     supervisor = machine.supervisor
     progress = supervisor.progress(now) if supervisor is not None else None
     fault = supervisor.fault if supervisor is not None else ""

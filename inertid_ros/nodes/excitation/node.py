@@ -1,7 +1,8 @@
 """Excitation node: moves the robot along an exciting motion, and brings it to rest after any failure.
 
-A lifecycle node. Active means armed: only an armed node accepts goals. A fault stops the motion within limits and
-latches; deactivate and activate to arm again. Commands are short horizons that each end at rest.
+In its lifecycle, active means armed: only an armed node accepts goals. After a fault, the robot brakes within limits,
+and the node refuses goals until it is deactivated and activated again. Commands are horizons: short trajectories, each
+of which ends at rest.
 """
 
 import sys
@@ -55,7 +56,7 @@ class Excitation(LifecycleNode):
         self.published_at = -np.inf
         self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
-        self.goal_ended: Future | None = None  # until the goal's result is given
+        self.goal_ended: Future | None = None  # completed with the outcome of the goal; None without a goal
         self.goal_ended_at = -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
@@ -110,7 +111,7 @@ class Excitation(LifecycleNode):
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Disarm; a motion brakes."""
+        """Disarm; a moving robot brakes."""
         self.machine.disarm()
         return super().on_deactivate(state)
 
@@ -119,7 +120,7 @@ class Excitation(LifecycleNode):
         return self._answer(self.machine.clean_up())
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Disarm permanently; a motion brakes."""
+        """Disarm permanently; a moving robot brakes."""
         self.machine.shut_down("shut down")
         return TransitionCallbackReturn.SUCCESS
 
@@ -128,7 +129,7 @@ class Excitation(LifecycleNode):
             return TransitionCallbackReturn.SUCCESS
         now = time.monotonic()
         if problem != self.refusal or now - self.refusal_logged_at > _REFUSAL_LOG_PERIOD_S:
-            self.get_logger().warning(problem)  # the client receives the failure and tries again
+            self.get_logger().warning(problem)  # not an error: the client receives the failure, and tries again
             self.refusal, self.refusal_logged_at = problem, now
         return TransitionCallbackReturn.FAILURE
 
@@ -202,7 +203,7 @@ class Excitation(LifecycleNode):
         self.machine.take_state(sample.stamp_ns * 1e-9, clock, now, sample.position, sample.effort)
 
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Stop now, and stay stopped until armed again."""
+        """Stop the robot now, and refuse goals until the node is armed again."""
         self.machine.latch("stopped on request")
         response.success, response.message = True, self.machine.message
         return response
@@ -223,7 +224,7 @@ class Excitation(LifecycleNode):
         self.report()
 
     def report(self) -> None:
-        """Publish feedback and status, ten times a second."""
+        """Publish feedback ten times a second, and the status ten times a second in motion, else once a second."""
         if self.machine.goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
             self.goal_handle.publish_feedback(to_feedback(self.machine.goal))
         if self.machine.supervisor is not None or time.monotonic() - self.published_at > 1.0:
@@ -240,7 +241,7 @@ class Excitation(LifecycleNode):
         self.status_publisher.publish(status)
 
     def _log_interruption(self) -> None:
-        """Log the reason for each interruption of a motion once."""
+        """Log each interruption of a motion once, with its reason."""
         supervisor = self.machine.supervisor
         if supervisor is not None and supervisor.interruption and not supervisor.fault:
             if supervisor.interruptions != self.logged_interruptions:
@@ -260,12 +261,12 @@ class Excitation(LifecycleNode):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """Brake after a signal, then end."""
+        """Brake after a signal, before the process ends."""
         self.machine.shut_down("the excitation node received a signal to end")
 
     @property
     def shutdown_complete(self) -> bool:
-        """True if the robot is at rest and the client of the last goal has its result."""
+        """True if the robot is at rest, and the result of the last goal has had time to reach its client."""
         return not self._has_goal and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
 
     def on_fault(self, error: Exception) -> None:

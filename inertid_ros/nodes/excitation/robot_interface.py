@@ -25,11 +25,11 @@ _RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder is ignored
 
 
 class ControllerState:
-    """The controller's reference, and the newest speed scaling of each source.
+    """The controller's reference, and the newest speed scaling of each source (controller, driver).
 
-    The state of a named controller is read if control_msgs is installed. ``on_scaling`` is called with every received
-    factor, 1 at full speed; ``on_reference`` with stamp [s], joint names and position [rad or m] of each reference
-    that is read.
+    The controller's state is read only if ``controller`` is not empty and control_msgs is installed. Whenever a source
+    reports a factor, ``on_scaling`` is called with the smallest factor of all sources, 1 at full speed.
+    ``on_reference`` is called with the stamp [s], joint names and position [rad or m] of each reference that is read.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class ControllerState:
             self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
 
     def poll(self, now: float, at_once: bool = False) -> None:
-        """Read the controller's newest state; call it at every tick with the steady clock [s].
+        """Read the controller's newest state every 20 ms; to be called at every tick with the steady clock [s].
 
-        ``at_once`` reads it also before the period is over. Use this before a horizon is sent: a robot that was
-        slowed down would jump to the horizon.
+        With ``at_once``, the state is read at every call. Use ``at_once`` before a horizon is sent: a robot that the
+        controller has slowed down would jump to the horizon.
         """
         if self._state is None or now - self._polled_at < _CONTROLLER_STATE_PERIOD_S and not at_once:
             return
@@ -90,8 +90,8 @@ def _controller_state_type() -> Any:
 class RobotInterface(RobotStates):
     """Robot description, joint states, recorder and command interface of one robot; see :class:`RobotStates`.
 
-    ``on_speed_scaling`` is called with the speed scaling, 1 at full speed, whenever a source publishes it;
-    ``on_reference`` with the stamp [s] and position ``(n,)`` of the controller's reference, whenever it is read.
+    ``on_speed_scaling`` is called with the speed scaling, 1 at full speed, whenever a source publishes a factor;
+    ``on_reference`` with the stamp [s] and position ``(n,)`` of the controller's reference, whenever one is read.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RobotInterface(RobotStates):
 
     @property
     def commander(self) -> Commander:
-        """The command interface; raise ExcitationError before it is configured."""
+        """The command interface; raises ExcitationError before :meth:`configure`."""
         if self._commander is None:
             raise ExcitationError("no command interface; configure the excitation node first")
         return self._commander
@@ -154,20 +154,20 @@ class RobotInterface(RobotStates):
 
     @property
     def recorder_writes(self) -> bool:
-        """Return True if the recorder confirms that it writes samples."""
+        """True if a recent status of the recorder confirms that samples are written."""
         return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
 
     def check_recorder(self) -> None:
-        """Raise ExcitationError unless the recorder confirms that it writes samples."""
+        """Raise ExcitationError unless a recent status of the recorder confirms that samples are written."""
         if not self.recorder_writes:
             status = self._recorder[1] if self._recorder is not None else None
             why = status.message if status is not None else "it has not sent a status"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
     def poll(self, may_send: bool = False) -> None:
-        """Take the received joint states and controller states; call it at every tick.
+        """Process the received joint states and controller states; to be called at every tick.
 
-        If a horizon may be sent after this, the controller's state is read at once.
+        Set ``may_send`` if a horizon may be sent afterwards; the controller's state is then read at once.
         """
         now = time.monotonic()
         self._controller_state.poll(now, may_send)
@@ -180,11 +180,11 @@ class RobotInterface(RobotStates):
         return self._controller_state.factor
 
     def interference(self) -> str:
-        """Return why commands do not arrive, or the other nodes that command or publish states; else empty."""
+        """Return why commands do not arrive, or which other nodes command the robot or publish states; else empty."""
         return self.controller_problem() or self.several_publishers()
 
     def controller_problem(self) -> str:
-        """Return why commands do not arrive, or the other node that commands; empty if all is well."""
+        """Return why commands do not arrive, or which other node commands the robot; else empty."""
         return self._manager.problem() or self.commander.problem()
 
     def halt(self) -> str:
@@ -193,7 +193,7 @@ class RobotInterface(RobotStates):
 
     @property
     def controller_tolerance(self) -> float | None:
-        """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
+        """Smallest distance from a trajectory at which the controller aborts [rad or m]; None if unknown."""
         return self._manager.tolerance
 
     def _described(self, model: RobotModel) -> None:

@@ -33,7 +33,7 @@ class State(Enum):
     APPROACHING = "approaching"  # on the way to the start of the plan
     MOVING = "moving"  # along the plan
     STOPPING = "stopping"  # braking, or waiting for rest
-    WAITING = "waiting"  # at rest on the path; continues by itself when joint states come again
+    WAITING = "waiting"  # at rest on the path; continues by itself when joint states arrive again
     FAULT = "fault"  # stopped by a fault; disarming and arming again clears the fault
     FINALIZED = "finalized"  # shut down, at rest
 
@@ -65,9 +65,9 @@ _STATE_OF_STAGE = {
 class StateMachine:
     """State of the excitation node: arming and one goal at a time.
 
-    A motion ends in ARMED, after a fault in FAULT, and in INACTIVE if the node was disarmed during the motion. A goal
-    is accepted only while the node is armed, and disarming stops the goal. ``planner`` starts the preparation of a
-    motion in another process.
+    A motion ends in state ARMED, or in FAULT after a fault, or in INACTIVE if the node was disarmed during the motion.
+    A goal is accepted only while the node is armed, and disarming stops the goal. ``planner`` starts the preparation of
+    a motion in another process.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class StateMachine:
     outcome : GoalOutcome or None
         Outcome of the last goal that ended or was refused.
     last_fault : str
-        The last fault that latched, also after the node is armed again; empty before the first.
+        The last fault that led to state FAULT, also after the node is armed again; empty before the first fault.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class StateMachine:
         self.goal: ExcitationGoal | None = None
         self.outcome: GoalOutcome | None = None
         self.last_fault = ""
-        self._at_rest, self._message = State.UNCONFIGURED, "not configured"  # state in which motions end
+        self._at_rest, self._message = State.UNCONFIGURED, "not configured"  # state after the present motion
         self._robot, self._robot_options, self._planner = robot, robot_options, planner
         self._looked = -math.inf  # time of the last check for interference
 
@@ -122,7 +122,7 @@ class StateMachine:
     # Lifecycle
 
     def configure(self, problem: str = "") -> None:
-        """Enter the configured state, or keep the problem with robot or command interface."""
+        """Enter INACTIVE, or UNCONFIGURED if there is a problem with the robot or the command interface."""
         self._rest_in(State.UNCONFIGURED if problem else State.INACTIVE, problem or "configured; activate to arm")
 
     def clean_up(self) -> str:
@@ -142,19 +142,19 @@ class StateMachine:
         return ""
 
     def disarm(self) -> None:
-        """Refuse goals; a motion brakes."""
+        """Refuse goals; a moving robot brakes."""
         self._rest_in(State.INACTIVE, "not armed; activate to arm")
         self.stop("deactivated")
 
     def shut_down(self, reason: str) -> None:
-        """Refuse all further goals; a motion brakes."""
+        """Refuse all further goals; a moving robot brakes."""
         self._rest_in(State.FINALIZED, reason)
         self.stop(reason)
 
     # The goal
 
     def begin(self, request: "Excite.Goal", options: MotionOptions) -> bool:
-        """Begin a goal; return False if another goal is active. If unarmed, the outcome is a refusal."""
+        """Begin a goal; return False if another goal is active. If the node is not armed, the outcome is a refusal."""
         if self.goal is not None:
             return False
         if self.state is State.ARMED:
@@ -170,7 +170,7 @@ class StateMachine:
         return "" if self.goal is not None and self.goal.go() else "no motion waits for confirmation"
 
     def tick(self, cancel: bool = False) -> None:
-        """Take the next step if it is due; call it every few milliseconds.
+        """Take the next step of the goal if one is due; to be called every few milliseconds.
 
         ``cancel`` is True if the client has requested the end of the goal.
         """
@@ -187,13 +187,13 @@ class StateMachine:
         self._update()
 
     def stop(self, reason: str) -> None:
-        """End the goal because of a fault: a motion brakes now; before the motion, the goal ends."""
+        """End the goal because of a fault: a moving robot brakes first; before the motion, the goal ends at once."""
         if self.goal is not None:
             self.goal.stop(reason)
             self._update()
 
     def latch(self, reason: str) -> None:
-        """Stop like :meth:`stop`, and refuse goals until the node is armed again, also without an active goal."""
+        """Call :meth:`stop`, and refuse goals until the node is armed again, even if no goal was active."""
         self.stop(reason)
         self._latch(reason)
 
@@ -206,7 +206,7 @@ class StateMachine:
 
     @property
     def may_send(self) -> bool:
-        """Return True if the motion may be continued at the next tick."""
+        """True if the next tick may send a horizon that continues the motion."""
         return self.supervisor is not None and self.supervisor.may_send(self._robot.steady())
 
     def take_speed_scaling(self, factor: float) -> None:
@@ -228,7 +228,7 @@ class StateMachine:
     # Transitions
 
     def _update(self) -> None:
-        """Enter the state of the goal after its step or its end."""
+        """Enter the state that follows from the goal's last step or its end."""
         goal = self.goal
         if goal is None:
             self._enter(self._at_rest)
@@ -257,7 +257,7 @@ class StateMachine:
             self._enter(self._at_rest)
 
     def _enter(self, state: State) -> None:
-        """Change the state; only this method does."""
+        """Change the state; every change passes through this method."""
         before, self.state = self.state, state
         if state is not before and state not in TRANSITIONS[before]:
             raise RuntimeError(f"transition from {before.value} to {state.value} is not allowed")

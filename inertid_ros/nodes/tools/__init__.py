@@ -1,1 +1,1 @@
-"""Commands around the nodes: the demo, the parameter files and the access policy. They may import every node."""
+"""Commands around the nodes: the demo and the access policy. Modules here may import every node."""

@@ -1,6 +1,7 @@
 """The SROS 2 policy of the nodes: ``python -m inertid_ros.nodes.tools.access_policy security [--ros-args ...]``.
 
-It lists the names that the nodes use with the parameters, namespace and remapping after ``--ros-args``.
+The policy lists the topics, services and actions that the nodes use, given the parameters, namespace and remapping
+after ``--ros-args``.
 """
 
 import argparse
@@ -59,7 +60,7 @@ Used = Mapping[Access, Sequence[str]]
 Identity = tuple[str, str]
 """Name and namespace of a node."""
 
-# A flow creates the clients of its requests one after the other, each for one request only.
+# A flow creates a client only when it needs one, so a new flow does not have the clients of these names yet.
 _ARMING = ("excitation/change_state", "excitation/get_parameter_types", "excitation/get_state")
 FLOW_REQUESTS: Mapping[str, Used] = {
     "calibrate": {
@@ -69,11 +70,11 @@ FLOW_REQUESTS: Mapping[str, Used] = {
         ("services", "request"): _ARMING,
         ("actions", "call"): ("excitation/excite", "online/identify_payload")},
 }
-"""Flow to the names that it requests, relative to its namespace, if the excitation node moves the robot."""
+"""Names that each flow requests, relative to its namespace, if the excitation node moves the robot."""
 
 
 def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
-    """Create every node briefly with the arguments after ``--ros-args``, and return the names that it uses.
+    """Create every node briefly with the arguments after ``--ros-args``, and return the names that each node uses.
 
     Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be created.
     """
@@ -81,7 +82,7 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
         rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
         try:
             excitation, simulator = Excitation(), Simulator()
-            # Configured, so that it has a command interface.
+            # The excitation node has a command interface only after it is configured.
             excitation.robot.receive_description(String(data=simulator.simulation.described.urdf))
             if excitation.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 raise InertidError(f"excitation: {excitation.machine.message}")
@@ -122,7 +123,7 @@ def _used_by_flow(
 
 
 def used_names(node: Node) -> Used:
-    """Return the names that a node uses by each access, relative to the node if possible."""
+    """Return the names that a node uses, by access, and relative to the node if possible."""
     name, namespace = node.get_name(), node.get_namespace()
     return {
         access: expressions((full for full, _types in names_of(node, name, namespace)), name, namespace)
@@ -130,7 +131,7 @@ def used_names(node: Node) -> Used:
 
 
 def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[str, ...]:
-    """Return the profile's form of full names: sorted, ``~/x`` for the node's own names, ``x`` in its namespace."""
+    """Return names as a profile lists them, sorted: ``~/x`` for names of the node, ``x`` for names in its namespace."""
     above = f"{namespace.rstrip('/')}/"
     private = f"{above}{name}/"
     relative = set()

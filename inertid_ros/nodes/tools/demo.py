@@ -1,8 +1,8 @@
-"""The demo: calibrate a simulated robot with all nodes as separate processes, and compare with the truth.
+"""The demo: calibrate a simulated robot with all nodes as separate processes, and compare the result with the truth.
 
-Start it by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` has a robot on force plates. With
-``ROBOT=payload`` the calibrated arm then grasps a box while it works, and its payload is identified. The simulator
-publishes a robot_description that is wrong by point masses, and the other nodes calibrate it.
+Start the demo by ``make demo`` or ``ros2 run inertid_ros demo``. ``make demo ROBOT=biped`` calibrates a robot on force
+plates. With ``ROBOT=payload``, the calibrated arm then grasps a box while it works, and the online node identifies the
+box. The simulator publishes a robot_description with errors by point masses, and the other nodes calibrate the robot.
 """
 
 import argparse
@@ -47,7 +47,7 @@ _TRUTH_TIMEOUT_S = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
+    """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 result rejected, 130 interrupted."""
     options = _parse(arguments)
     output = Path(options.output).expanduser().absolute()
     failed = output.with_name(f"{output.name}_failed")
@@ -135,7 +135,7 @@ def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[
 
 
 def _track(processes: Processes, configuration: Path) -> str:
-    """Run the example of gravity compensation with both sets of parameters, and return its last lines."""
+    """Run the gravity compensation example with given and calibrated parameters, and return its last lines."""
     print("tracking with gravity compensation, with both sets of parameters ...", flush=True)
     name = "gravity_compensation"
     example = _share().parent.parent / "lib" / "inertid_ros" / name
@@ -166,9 +166,9 @@ def _share() -> Path:
 
 
 def receive_truth(robot: RobotOptions) -> tuple[RobotModel, Array]:
-    """Return the robot as the simulator describes it and its true bodies ``(nb, 10)``, from latched topics.
+    """Return the robot that the simulator describes, and the true bodies ``(nb, 10)``, from latched topics.
 
-    Raises InertidError if the simulator does not publish them.
+    Raises InertidError if the simulator does not publish both.
     """
     with DemoNode() as demo:
         description = demo.listen(String, "robot_description")
@@ -179,7 +179,7 @@ def receive_truth(robot: RobotOptions) -> tuple[RobotModel, Array]:
 
 
 def comparison(names: Sequence[str], bodies: Mapping[str, Array], report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return errors and links of each set of bodies ``(nb, 10)``, among them ``truth``, as plain data."""
+    """Return torque errors, and links in every set of bodies ``(nb, 10)`` compared with ``truth``, as plain data."""
     links = []
     for index, name in enumerate(names):
         entry: dict[str, Any] = {"name": name}
@@ -196,7 +196,7 @@ def comparison(names: Sequence[str], bodies: Mapping[str, Array], report: Mappin
 
 
 def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
-    """Print torque errors, and every link as described and as calibrated against the truth."""
+    """Print torque errors, and compare every link as given and as calibrated with the truth."""
     print()
     print_errors(report)
     rows = []
@@ -215,7 +215,7 @@ def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> N
 
 
 def describe_centre_of_mass(model: RobotModel, bodies: Mapping[str, Array], configuration: Path, work: Path) -> str:
-    """Return a line on the whole robot's centre of mass against the truth, in the last recording (held out)."""
+    """Return a line on the error of the whole robot's centre of mass in the last recording, which is held out."""
     options = load_configuration(configuration)
     bag = sorted((work / "recordings").iterdir())[-1]
     samples = prepare(read_bag(bag, options.topics, model.joint_names), model, options.prepare)

@@ -67,7 +67,7 @@ class DemoNode:
         rclpy.try_shutdown()
 
     def listen(self, message_type: Any, topic: str, qos: QoSProfile = LATCHED, maximum: int | None = None) -> Any:
-        """Return a container of the messages of a topic, at most the newest ``maximum``; new messages are added."""
+        """Return a container to which received messages are added; it keeps at most the newest ``maximum``."""
         messages: deque[Any] = deque(maxlen=maximum)
         self.node.create_subscription(message_type, topic, messages.append, qos)
         return messages
@@ -137,7 +137,7 @@ def _identify(demo: DemoNode, client: ActionClient) -> IdentifyPayload.Result:
 
 
 def print_payload(box: MassComInertia, answer: IdentifyPayload.Result) -> None:
-    """Print the identified payload against the truth."""
+    """Print the identified payload next to the truth."""
     values = from_inertia(answer.payload.inertia)
     rows = []
     for name, true, value, low, high in zip(_QUANTITIES, box.numbers, values, answer.lower, answer.upper, strict=True):

@@ -19,7 +19,7 @@ _DOMAINS = range(101, 0, -1)  # 1 to 101 is safe on every system
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """Reserve a ROS domain by a lock on a file until the context is left; raise InertidError if all are claimed."""
+    """Reserve a ROS domain by a file lock until the context is left; raise InertidError if all domains are claimed."""
     folder = Path(tempfile.gettempdir()) / f"inertid_ros_domains_{os.getuid()}"
     folder.mkdir(exist_ok=True)
     for domain in _DOMAINS:
@@ -34,7 +34,7 @@ def claim_domain() -> Iterator[int]:
 
 
 class Processes:
-    """Child processes with logs ``<name>.log`` in a directory; all have ended when the context is left."""
+    """Child processes with logs ``<name>.log`` in a directory; leaving the context ends all of them."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -44,7 +44,7 @@ class Processes:
         return self
 
     def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> None:
-        """Start a process, whose output goes to its log, or to this terminal."""
+        """Start a process whose output goes to its log, or to this terminal if ``own_terminal`` is set."""
         if own_terminal:
             self._running[name] = subprocess.Popen(command)
             return
@@ -70,7 +70,7 @@ class Processes:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
     def __exit__(self, *_error: object) -> None:
-        # The calibration first: it leaves the robot at rest while the nodes still run.
+        # End the calibration first: it brings the robot to rest while the other nodes still run.
         order = sorted(self._running.items(), key=lambda entry: entry[0] in SERVING_NODES)
         for _, process in order:
             if process.poll() is None:

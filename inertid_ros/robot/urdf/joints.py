@@ -20,9 +20,9 @@ _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of every joint; infinite by default.
+    """Limits of every joint; infinite if the URDF has none.
 
-    ``(n,)`` each: positions [rad or m], velocity [rad/s or m/s], effort [N m or N].
+    ``(n,)`` each: lower and upper position [rad or m], velocity [rad/s or m/s], effort [N m or N].
     """
 
     lower: Array
@@ -32,7 +32,7 @@ class JointLimits:
 
     @property
     def range_to_sample(self) -> tuple[Array, Array, Array]:
-        """Lowest and highest position, and speed, ``(n,)`` each; assumed for joints without limits."""
+        """Lower position, upper position and speed, ``(n,)`` each; assumed values for joints without limits."""
         bounded = np.isfinite(self.velocity) & (self.velocity > 0)
         return (
             np.where(np.isfinite(self.lower), self.lower, -_ASSUMED_RANGE),
@@ -59,10 +59,11 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
 
 
 def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str, float]:
-    """Leaders of mimic joints that are not locked yet, with their allowed position nearest to zero.
+    """Leaders of mimic joints that are not locked yet, with the position nearest to zero within their limits.
 
-    They are held together with their followers, because a joint that another joint drives has no torque to fit. Chains
-    of mimic joints lead to the first leader; a joint whose leader does not exist is held itself. Circles are refused.
+    A leader is locked together with its followers, because a joint that another joint drives has no torque to fit. A
+    chain of mimic joints leads to its first leader; a mimic joint whose leader does not exist is locked itself.
+    ModelError if a joint mimics itself through other joints.
     """
     joints = parsing.by_name(root, "joint")
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
@@ -79,7 +80,7 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
 
 
 def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]:
-    """Joints that mimic one of these leaders, or a joint that does not exist."""
+    """Joints that mimic one of ``leaders``, or a joint that does not exist."""
     joints, mimicked = parsing.by_name(root, "joint"), {name: m.get("joint") for name, m in _mimics(root).items()}
     return tuple(name for name, leader in mimicked.items() if leader in leaders or leader not in joints)
 
@@ -92,7 +93,7 @@ def position_range(joint: etree._Element) -> tuple[float, float]:
 
 
 def _mimics(root: etree._Element) -> dict[str, etree._Element]:
-    """Movable joint to its ``<mimic>``; simplified robots may have it on fixed joints, which are ignored."""
+    """Movable joint to its ``<mimic>``; a ``<mimic>`` on a fixed joint, as in simplified robots, is ignored."""
     joints = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
     return {str(joint.get("name")): joint.find("mimic") for joint in joints if joint.find("mimic") is not None}
 
@@ -141,8 +142,10 @@ def reduced_model(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Mod
 
 
 def without_geometry(root: etree._Element) -> str:
-    """URDF without meshes and friction, which Pinocchio may refuse; continuous joints are revolute with very wide
-    limits (one number each)."""
+    """URDF without geometry and friction, which Pinocchio may refuse.
+
+    Continuous joints become revolute joints with very wide limits, so that each has one position number.
+    """
     copy = etree.fromstring(etree.tostring(root))
     etree.strip_elements(copy, "visual", "collision", "dynamics", with_tail=False)
     for limit in copy.iterfind("joint/limit"):
@@ -167,7 +170,7 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if it is impossible."""
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError for impossible friction."""
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):

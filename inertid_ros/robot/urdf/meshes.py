@@ -1,7 +1,7 @@
-"""Mesh files of a URDF: search for files, and surfaces, read by Coal in another process.
+"""Mesh files of a URDF: find the files, and read their surfaces with Coal in another process.
 
-Mesh files are untrusted: the libraries that read them crash on some files, loop on other files and take any amount of
-memory. These failures stay in the other process, which returns checked arrays.
+Mesh files are untrusted: the libraries that read meshes crash on some files, loop on other files and take any amount of
+memory. Such failures end only the other process, which returns checked arrays.
 """
 
 import math
@@ -25,16 +25,16 @@ from inertid_ros.core.worker import Worker, WorkerProcess
 _CACHE_VARIABLE = "ROBOT_DESCRIPTIONS_CACHE"
 _SCHEMES = ("package://", "model://", "file://")
 _SECONDS = 60  # of processor time for one file; a million triangles take 20
-_ALL_S = 300.0  # for all meshes of a robot, even if many of them end their process
+_ALL_S = 300.0  # for all meshes of a robot, even if many meshes end the process
 _MEMORY_MB = 4096  # a million triangles take 1200
 _POLL_PERIOD_S = 0.002
-_FARTHEST = 1000.0  # m from the link's frame; millimetres taken for metres exceed this for a link of an arm
+_FARTHEST = 1000.0  # m from the link's frame; a mesh in millimetres, read as metres, exceeds this for a link of an arm
 _MIN_THICKNESS_RATIO = 1e-9  # of the size of a mesh
 _MAX_CACHED_MESHES = 512  # for processes that read many descriptions
 
 
 def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_folder: Path | None = None) -> Path:
-    """File of a mesh's URL; ModelError if it is not found.
+    """Find the file of a mesh URL; ModelError if it does not exist.
 
     The search order is: the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and ``ROS_PACKAGE_PATH``,
     and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as the folder of the
@@ -42,10 +42,10 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
 
     Parameters
     ----------
-    filename : ``package://``, ``model://`` or ``file://`` URL, or a path, which may be relative to the URDF.
+    filename : URL with ``package://``, ``model://`` or ``file://``, or a path, which may be relative to the URDF.
     where : element of the URDF, for the message.
-    packages : folders of packages, or folders that hold them.
-    urdf_folder : folder of the URDF, if it is a file.
+    packages : folders of packages, or folders that contain packages.
+    urdf_folder : folder of the URDF, if the URDF is a file.
     """
     for name in dict.fromkeys((filename, unquote(filename))):
         for candidate in _candidates(name, packages, urdf_folder):
@@ -63,12 +63,12 @@ def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) ->
     above = () if urdf_folder is None else (urdf_folder, *urdf_folder.parents)
     path = name.removeprefix(scheme)
     if scheme in ("", "file://"):
-        yield from (folder / path for folder in above[:1])  # an absolute path stands for itself
+        yield from (folder / path for folder in above[:1])  # an absolute path replaces the folder
         yield Path(path)
         yield from (folder / path for folder in above[1:])
         return
     inside = Path(path.lstrip("/"))
-    if not inside.parts:  # only the scheme
+    if not inside.parts:  # nothing after the scheme
         return
     inner = Path(*inside.parts[1:])
     yield from (base / inside for folder in packages for base in (Path(folder), Path(folder).parent))
@@ -88,7 +88,7 @@ def _paths(variable: str) -> list[Path]:
 
 
 def _cached(package: str) -> Iterator[Path]:
-    """Folders of this name, up to three deep, in the cache of ``robot_descriptions``."""
+    """Folders named ``package``, at most three levels deep, in the cache of ``robot_descriptions``."""
     cache = Path(os.environ.get(_CACHE_VARIABLE) or Path.home() / ".cache" / "robot_descriptions").expanduser()
     if cache.is_dir():
         for depth in ("*", "*/*", "*/*/*"):
@@ -96,7 +96,7 @@ def _cached(package: str) -> Iterator[Path]:
 
 
 class MeshFile(NamedTuple):
-    """Mesh in a URDF, with factors along its axes."""
+    """Identity of a mesh in a URDF: path, time of the file's last change [ns], and factors along the axes."""
 
     path: str
     changed_ns: int
@@ -109,8 +109,8 @@ class Mesh:
 
     Attributes
     ----------
-    vertices, hull_vertices : (V, 3), (H, 3), corners [m].
-    triangles, hull_triangles : int (T, 3), (S, 3), rows of corners.
+    vertices, hull_vertices : (V, 3), (H, 3), points [m].
+    triangles, hull_triangles : int (T, 3), (S, 3), indices of the three vertices.
     """
 
     vertices: Array
@@ -136,7 +136,7 @@ def collision_library() -> ModuleType:
 
 
 def mesh_file(path: Path, scale: tuple[float, float, float]) -> MeshFile:
-    """Identity of a mesh; a file without a status fails later, when it is read."""
+    """Identity of a mesh; if the file's status is not available, the error follows when the file is read."""
     try:
         return MeshFile(str(path), path.stat().st_mtime_ns, scale)
     except OSError:
@@ -147,7 +147,7 @@ _read: dict[MeshFile, Mesh | Unreadable] = {}
 
 
 def read_meshes(files: Iterable[MeshFile]) -> dict[MeshFile, Mesh | Unreadable]:
-    """Read all meshes in one process; a mesh that ends the process is unreadable, and a new process continues."""
+    """Read all meshes in another process; a mesh that ends it is unreadable, and a new process reads the rest."""
     requested = list(dict.fromkeys(files))
     out = {file: _read[file] for file in requested if file in _read}
     missing, end = [file for file in requested if file not in out], time.monotonic() + _ALL_S
@@ -187,7 +187,7 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
 
 
 def _failure(worker: Worker[Any, Any], error: str, end: float) -> Unreadable:
-    """Reason why a process with time until ``end`` (monotonic clock) has ended."""
+    """Reason why the reading process has ended; its time is up at ``end`` (monotonic clock)."""
     if time.monotonic() > end:
         return _LATE
     if worker.ended_by == "SIGXCPU":
@@ -198,15 +198,15 @@ def _failure(worker: Worker[Any, Any], error: str, end: float) -> Unreadable:
 
 
 def _read_files(files: Sequence[MeshFile], seconds: int, progress: Callable[[Mesh | Unreadable], None]) -> None:
-    """In the other process: report one mesh after another, each within ``seconds`` of processor time."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries, and C++ as it aborts, write to stderr
+    """Run in the other process: report one mesh after another, each within ``seconds`` of processor time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries, and C++ when it aborts, write to stderr
     for file in files:
         _allow_seconds(seconds)
         try:
             progress(_loaded(file))
         except MemoryError:
             progress(_TOO_LARGE)
-            return  # the memory may not be free again
+            return  # the memory may still be occupied
 
 
 def _allow_seconds(seconds: int) -> None:
@@ -233,7 +233,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
             remedy = 'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again'
             return Unreadable(f"it extends to {farthest:.3g} m, more than any link ({_FARTHEST:g} m)", remedy)
         extent = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
-        if len(vertices) < 4 or extent[-1] < _MIN_THICKNESS_RATIO * extent[0]:  # Coal crashes on their hulls
+        if len(vertices) < 4 or extent[-1] < _MIN_THICKNESS_RATIO * extent[0]:  # Coal crashes on flat hulls
             return Unreadable("it is flat", "give it a thickness, or use a <box>")
         loaded.buildConvexHull(True, "Qt")
         hull = loaded.convex
@@ -252,7 +252,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
 
 
 def _reason(text: str) -> str:
-    """Message of Coal without its place in the source and the path."""
+    """Error message of Coal without its source location and the path of the mesh."""
     lines = text.rpartition("message: ")[2].splitlines()
     return next((line for line in lines if line and not line.startswith("Could not load resource")), "")
 

@@ -1,4 +1,4 @@
-"""Inertias for links without inertia, from their shapes at a stated density."""
+"""Inertias for links without inertia, from their shapes and an assumed density."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,25 +20,25 @@ from .shapes import corners_in_body, read_shapes
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
 _BAR_WIDTH_RATIO = 0.2  # width over length of the bar that replaces a link without shape
 _MIN_BAR_SIZE = 0.04  # m; width and length
-_MIN_HALF_THICKNESS = 1e-3  # m; for flat shapes, such as an image of a plate
+_MIN_HALF_THICKNESS = 1e-3  # m; added to flat shapes
 
 
 def with_inertias(
     text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None,
     shapes: bool = True,
 ) -> str:
-    """Return the URDF with inertias for moving links without inertia in themselves and in links fixed to them.
+    """Return the URDF with inertias for moving bodies without inertia in any of their links.
 
-    Links of the body with shapes, ``<collision>`` or else ``<visual>``, get the inertia of their convex hulls. Without
-    any shape, the moving link gets the inertia of a bar to each joint behind it.
+    If links of the body have shapes (``<collision>``, or else ``<visual>``), each gets the inertia of the convex hulls
+    of its shapes. If not, the moving link gets the inertia of a bar to each joint behind it.
 
     Parameters
     ----------
     root : root element of ``text``.
     bodies : moving links without inertia.
-    held : locked joints; links behind them belong to the body, too.
+    held : locked joints; links behind locked joints also belong to the body.
     folder : folder of the URDF, for its meshes.
-    shapes : whether shapes are used; otherwise all links are bars.
+    shapes : whether to use shapes; if not, all links become bars.
     """
     joined = {body: rigidly_joined(root, body, held) for body in bodies}
     names = {name for links in joined.values() for name in links} if shapes else set[str]()
@@ -52,7 +52,7 @@ def with_inertias(
 
 
 def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, Array]:
-    """Inertias ``(10,)`` of the shapes of links; unusable shapes are reported by code that needs them."""
+    """Link to inertial parameters ``(10,)`` of its shapes; unreadable meshes are logged, unusable shapes ignored."""
     frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
     shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
     for problem in unreadable.values():
@@ -64,7 +64,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 
 
 def _bars(root: etree._Element, link: str) -> Array:
-    """``(10,)`` parameters of bars from a link's joint to the joints behind it, or of a cube without such joints."""
+    """``(10,)`` parameters of bars from a link's joint to the joints behind the link; a cube if there are none."""
     ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
     cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
@@ -76,9 +76,9 @@ def _bars(root: etree._Element, link: str) -> Array:
 
 
 def convex_hull(points: Array, density: float) -> Array:
-    """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
+    """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m], in their frame, at a density [kg/m^3].
 
-    The hull is cut into tetrahedra from its middle to its triangles; their second moments are exact.
+    The hull is cut into tetrahedra, from its middle to each of its triangles, whose second moments are exact.
     """
     try:
         hull = scipy.spatial.ConvexHull(points)
@@ -95,7 +95,7 @@ def convex_hull(points: Array, density: float) -> Array:
     ends = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
     total = ends.sum(axis=1)
     first = density * volumes @ total / 4
-    # The integral of x x^T over a tetrahedron is V / 20 (sum of v v^T over its corners + s s^T), s their sum.
+    # The integral of x x^T over a tetrahedron is V / 20 (sum of v v^T over its corners v + s s^T), with s = sum of v.
     second = density / 20 * (
         np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total)
     )

@@ -1,4 +1,4 @@
-"""URDF text, checked before a less strict parser reads it; expansion of xacro.
+"""Parse and check URDF text, before Pinocchio reads it; expand xacro.
 
 Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links. This
 module refuses input that Pinocchio accepts silently, and names the element.
@@ -58,12 +58,12 @@ def parse_xml(content: bytes) -> etree._Element:
 
 
 def parse_description(text: str) -> etree._Element:
-    """Root element of a URDF that passes every check; comments stay.
+    """Root element of a URDF that passes every check; comments are kept.
 
     Raises
     ------
     ModelError
-        Not XML, not a robot, absurd size, not one tree, or a link or joint with impossible numbers.
+        Not XML, not a robot, too large, not one tree, or a link or joint with impossible numbers.
     """
     if len(text) > _MAX_URDF_BYTES:
         raise ModelError(f"URDF: larger than {_MAX_URDF_BYTES // 2**20} MiB; this is not a robot description")
@@ -180,7 +180,7 @@ def _check_name(name: str, tag: str) -> None:
 
 
 def place(element: etree._Element) -> str:
-    """Link or joint of an element, in the words of messages."""
+    """Text for messages that names the link or joint of an element, such as ``URDF joint 'elbow'``."""
     elements = [element, *element.iterancestors()]
     owner = next(element for element in elements if element.tag in ("link", "joint"))
     part = " collision" if any(element.tag in ("collision", "visual") for element in elements) else ""
@@ -188,7 +188,7 @@ def place(element: etree._Element) -> str:
 
 
 def number(parent: etree._Element, path: str, key: str, default: float | None = None) -> float:
-    """Finite attribute ``key`` of the element at a path; if it is absent, ``default``, or else ModelError."""
+    """Finite number in attribute ``key`` of the element at ``path``; if absent, ``default``, or ModelError for None."""
     element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
@@ -207,14 +207,14 @@ def number(parent: etree._Element, path: str, key: str, default: float | None = 
 
 
 def _decimal(text: str) -> float:
-    """Number that every URDF reader accepts; ValueError for underscores and non-ASCII digits, which Python accepts."""
+    """Number that every URDF reader accepts; unlike ``float``, ValueError for underscores and non-ASCII digits."""
     if "_" in text or not text.isascii():
         raise ValueError
     return float(text)
 
 
 def vector(parent: etree._Element, path: str, key: str, default: tuple[float, float, float]) -> np.ndarray:
-    """Three finite numbers of an attribute such as ``xyz`` of the element at a path."""
+    """Three finite numbers in attribute ``key`` of the element at ``path``; ``default`` if absent."""
     element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
@@ -245,8 +245,9 @@ def axis(joint: etree._Element) -> np.ndarray:
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
-    """Expand a xacro file by the library of ROS 2. It evaluates expressions of the file and reads its includes: use it
-    only for trusted files. ``arguments`` maps every ``xacro:arg`` to its value.
+    """Expand a trusted xacro file; the library of ROS 2 evaluates expressions in the file and reads its includes.
+
+    ``arguments`` maps the name of each ``xacro:arg`` to its value.
     """
     try:
         import xacro
@@ -258,7 +259,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
         raise ModelError(f"{path}: no such xacro file; check the path")
     try:
         document = xacro.process_file(str(path), mappings=dict(arguments))
-    except Exception as error:  # of the library, or of an expression in the file
+    except Exception as error:  # raised by the library, or by an expression in the file
         reason = one_line(str(error)) or error.__class__.__name__
         raise ModelError(f"{path}: xacro cannot expand this file ({reason}); correct it or its arguments") from None
     return str(document.toprettyxml(indent="  "))

@@ -1,6 +1,6 @@
-"""Collision shapes of a URDF, placed in the moving bodies that they belong to, and capsules around them.
+"""Collision shapes of a URDF, placed in the frames of the moving bodies, and capsules around the shapes.
 
-Capsules make distances between links fast and smooth ([Ayusawa2017]_ eq. 53).
+Distances between capsules are fast to compute and smooth ([Ayusawa2017]_ eq. 53).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from .meshes import Mesh, locate_mesh, mesh_file, read_meshes
 
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 _CYLINDER_CORNERS = 16  # of the polygon around a cylinder
-_MAX_MEAN_EXCESS = 0.006  # m; a shape whose capsule is farther out than this on average is cut in two
+_MAX_MEAN_EXCESS = 0.006  # m; a shape is cut in two if its capsule is farther out on average
 _MAX_CUTS = 3  # at most 2**_MAX_CUTS capsules for one shape
 _CENTRING_STEPS = 12
 
@@ -34,8 +34,8 @@ class CollisionShape:
     ----------
     body : moving body that the link belongs to; -1 for the fixed root.
     placement : (4, 4), pose of the shape in the frame of the body (for -1, of the root link).
-    geometry : ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
-    size : [m]; full edges of a box; radius of a sphere; radius and length of others; empty for a mesh.
+    geometry : ``box``, ``sphere``, ``cylinder`` or ``capsule`` along z (length without caps), or ``mesh``.
+    size : [m], edges of a box; radius of a sphere; radius and length of a cylinder or capsule; empty for a mesh.
     scale : factors of a mesh along its axes.
     """
 
@@ -52,11 +52,11 @@ class CollisionShape:
 def collision_shape(
     element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
 ) -> CollisionShape:
-    """Shape of a ``<collision>`` or ``<visual>`` of a link; ModelError without supported geometry or its mesh.
+    """Shape of a ``<collision>`` or ``<visual>``; ModelError if the geometry is not supported or its mesh is missing.
 
     Parameters
     ----------
-    frame : index of the moving body of the link, and the placement of the link in it.
+    frame : index of the moving body of the link, and the placement of the link in this body.
     folders : folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
     """
     where = parsing.place(element)
@@ -87,11 +87,11 @@ def read_shapes(
     root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
     visual: bool = False,
 ) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
-    """Shapes of links, problems of mesh files by link, and problems of geometries and mesh paths by link.
+    """Shapes of links, and two maps from link to problem: of mesh files, and of geometries and mesh paths.
 
     Parameters
     ----------
-    frames : link to its frame as in :func:`collision_shape`; other links are left out.
+    frames : link to its frame as in :func:`collision_shape`; shapes of other links are left out.
     visual : whether links without ``<collision>`` use the shapes of their ``<visual>``.
     """
     placed: list[CollisionShape] = []
@@ -109,7 +109,7 @@ def read_shapes(
 
 
 def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape], dict[str, str]]:
-    """Shapes with their meshes, all read together, and reasons for unreadable meshes by link."""
+    """Shapes with their meshes, all read together; by link, the reason why a mesh is unreadable."""
     files = {id(shape): mesh_file(shape.mesh, shape.scale) for shape in shapes if shape.mesh is not None}
     meshes, usable, problems = read_meshes(files.values()), list[CollisionShape](), dict[str, str]()
     for shape in shapes:
@@ -140,7 +140,7 @@ class Capsule:
         return float(2 * np.pi * self.radius * (np.linalg.norm(self.end - self.start) + 2 * self.radius))
 
     def placed(self, placement: Array) -> "Capsule":
-        """Capsule moved by ``(4, 4)``."""
+        """Capsule moved by the transform ``placement (4, 4)``."""
         R, p = placement[:3, :3], placement[:3, 3]
         return Capsule(R @ self.start + p, R @ self.end + p, self.radius)
 
@@ -148,7 +148,8 @@ class Capsule:
 def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
     """Capsules whose union contains a shape, in the frame of its body.
 
-    Exact for spheres and capsules; otherwise they enclose the convex hull, by several capsules if one is too wide.
+    Spheres and capsules are exact. The convex hull of another shape is enclosed by one capsule, or by several if one is
+    too wide.
     """
     if shape.geometry in ("sphere", "capsule"):
         half = np.array([0.0, 0.0, 0.5 * sum(shape.size[1:])])
@@ -159,7 +160,7 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
 
 def corners(shape: CollisionShape) -> Array:
-    """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it; corners of the hull for a mesh."""
+    """``(V, 3)`` points [m], in the frame of a shape, whose convex hull contains the shape; hull corners for a mesh."""
     if shape.surface is not None:
         return shape.surface.hull_vertices
     if shape.geometry == "box":
@@ -186,11 +187,11 @@ def _around(content: bytes) -> tuple[Capsule, ...]:
 
 
 def _cover(points: Array, cuts: int) -> list[Capsule]:
-    """Capsules around the convex hull of points; the hull is cut if capsules become tighter."""
+    """Capsules around the convex hull of points; the hull is cut if capsules around the parts are tighter."""
     capsule = enclosing_capsule(points)
     try:
         hull = scipy.spatial.ConvexHull(points)
-    except scipy.spatial.QhullError:  # flat: cuts do not help
+    except scipy.spatial.QhullError:  # a flat hull: cuts do not help
         return [capsule]
     if not cuts or (capsule.volume - hull.volume) / capsule.surface < _MAX_MEAN_EXCESS:
         return [capsule]
@@ -198,7 +199,7 @@ def _cover(points: Array, cuts: int) -> list[Capsule]:
     middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
     for axis in _axes(points)[3:]:
         candidate = _cut(points, hull.simplices, axis, float(axis @ middle))
-        if not all(map(len, candidate)):  # a thin, long hull at an angle to the axes of the frame
+        if not all(map(len, candidate)):  # one side is empty: a thin, long hull at an angle to the axes
             continue
         volume = sum(enclosing_capsule(_outermost(half)).volume for half in candidate)
         if volume < best:
@@ -218,7 +219,7 @@ def _cut(points: Array, triangles: Array, axis: Array, at: float) -> tuple[Array
 
 
 def _axes(points: Array) -> Sequence[Array]:
-    """Candidate directions: the axes of the frame (parts are drawn along them) and the principal axes."""
+    """Candidate directions: the axes of the frame, along which parts are usually drawn, and the principal axes."""
     centred = points - points.mean(axis=0)
     return [*np.eye(3), *np.linalg.eigh(centred.T @ centred)[1].T]
 
@@ -229,7 +230,7 @@ def enclosing_capsule(points: Array) -> Capsule:
 
 
 def _outermost(points: Array) -> Array:
-    """Points that are farthest out in many directions."""
+    """Points that are the farthest out in one of many directions."""
     return points[np.unique(np.argmax(points @ _directions(128).T, axis=0))]
 
 
@@ -247,7 +248,7 @@ def _along(points: Array, axis: Array) -> Capsule:
     flat = points - np.outer(heights, axis)
     centre = flat.mean(axis=0)
     few = flat[np.unique(np.argmax(flat @ _directions(64).T, axis=0))]
-    for step in range(1, _CENTRING_STEPS):  # towards the centre of the smallest circle around them
+    for step in range(1, _CENTRING_STEPS):  # towards the centre of the smallest circle around ``few``
         away = few - centre
         centre = centre + away[int(np.argmax((away**2).sum(axis=1)))] / (step + 1)
     squares = ((flat - centre) ** 2).sum(axis=1)

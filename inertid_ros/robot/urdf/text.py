@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import URDF_INERTIA, mass_com_inertia
 from .parsing import parse_description
 
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
-_WRITTEN = {  # path and attributes of elements that calibration writes
+_WRITTEN = {  # paths and attributes of the elements that calibration writes
     "link": (
         ("inertial/mass", ("value",)), ("inertial/origin", ("xyz", "rpy")),
         ("inertial/inertia", URDF_INERTIA),
@@ -33,7 +33,7 @@ class Element:
     Attributes
     ----------
     start, end : byte range of the whole element, end exclusive.
-    inside : start of its content; equal to ``end`` for an empty tag ``<a/>``.
+    inside : start of the content; equal to ``end`` for an empty tag ``<a/>``.
     """
 
     tag: str
@@ -72,9 +72,10 @@ def locate(text: bytes) -> Element:
 
 
 def with_children(text: str, children: Mapping[tuple[str, str, str], Sequence[str]]) -> str:
-    """URDF in which links and joints have exactly one child of a tag; all other bytes stay.
+    """Replace or add child elements of links and joints in URDF text; all other bytes stay the same.
 
-    ``children`` maps tag and name of a link or joint, and tag of the child, to the lines of that child.
+    ``children`` maps (``link`` or ``joint``, its name, tag of the child) to the lines of the child. Further children
+    with this tag are removed.
     """
     content = text.encode()
     parents = {(element.tag, element.attributes.get("name")): element for element in locate(content).children}
@@ -105,13 +106,13 @@ def _joined(lines: Sequence[str], margin: bytes) -> bytes:
 
 
 def _margin(content: bytes, position: int) -> bytes:
-    """Blanks from the last line break to ``position``; empty if there is other text."""
+    """Blanks from the last line break to ``position``; empty if there is other text in between."""
     line = content[content.rfind(b"\n", 0, position) + 1 : position]
     return line if not line.strip() else b""
 
 
 def inertial_lines(pi: Array) -> list[str]:
-    """``<inertial>`` of a body ``(10,)`` with numbers that read back exactly."""
+    """Lines of the ``<inertial>`` of a body ``(10,)``, with numbers that read back exactly."""
     mass, com, inertia = mass_com_inertia(pi)
     moments = zip(URDF_INERTIA, inertia[np.triu_indices(3)].tolist(), strict=True)
     attributes = " ".join(f'{key}="{value!r}"' for key, value in moments)
@@ -173,14 +174,14 @@ def _equal(before: str, after: str) -> bool:
 class DhJoint:
     """Row of a modified Denavit-Hartenberg table ([Naveen2019]_ sec. 7.2).
 
-    ``Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d)`` from the parent's frame, after ``mount``.
+    The joint frame is ``Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d)`` in the parent's frame shifted by ``mount``.
 
     Attributes
     ----------
     parent : link that carries the joint: 0 for the base, 1 for the link behind the first row, and so on.
     alpha, theta : rad. The position of a revolute joint adds to theta.
     a, d : m. The position of a prismatic joint adds to d.
-    mount : ``(3,)`` m; start of the row in the parent's frame, for arms that begin away from the base's origin.
+    mount : ``(3,)`` m; shift in the parent's frame, for arms that do not begin at the base's origin.
     """
 
     parent: int
@@ -193,7 +194,7 @@ class DhJoint:
 
     @property
     def rotation(self) -> Array:
-        """``(3, 3)`` joint frame in the parent frame at position zero; right angles without rounding."""
+        """``(3, 3)`` joint frame in the parent frame at position zero; exact for right angles."""
         (ca, sa), (ct, st) = _cos_sin(self.alpha), _cos_sin(self.theta)
         return np.array([[ct, -st, 0.0], [st * ca, ct * ca, -sa], [st * sa, ct * sa, ca]])
 
@@ -205,12 +206,14 @@ class DhJoint:
 
 
 def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[str] = ()) -> str:
-    """URDF text of a Denavit-Hartenberg table: links ``L0``, ``L1``, ... and joints ``J1``, ``J2``, ... without limits.
+    """URDF text of a Denavit-Hartenberg table, with links ``L0``, ``L1``, ... and joints ``J1``, ``J2``, ...
+
+    All joints have limits of +-pi [rad or m], 1 [rad/s or m/s] and 1000 [N m or N].
 
     Parameters
     ----------
     bodies : (1 + n, 10), inertial parameters, the base first.
-    links : names instead of ``L0``, ...
+    links : names in place of ``L0``, ``L1``, ...
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Wrong units of lengths, masses, inertias and limits in a URDF, such as from CAD exporters.
+"""Detect wrong units of lengths, masses, inertias and limits in a URDF, as some CAD exporters write them.
 
-Wrong units give sizes and speeds that are impossible for a robot.
+Wrong units give sizes, masses and speeds that are impossible for a robot.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,26 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from .joints import JointLimits
 
 # Inertias and masses. Over the 62 robots of example-robot-data that load, the median radius of gyration is 0.02 to 0.9
-# of the length of the longest chain of links; in kg mm^2 or g mm^2 it is 1000 times as long. The bound is just below
-# the smallest of these radii: robots of unit bodies on short links are correct. Mass over the cube of this length is
-# 1.2 to 48 kg/m^3; grams and tonnes are a factor of 1000 away, and the bounds lie in the geometric middle.
+# of the length of the longest chain of links; inertias in kg mm^2 or g mm^2 make the ratio 1000 times as large. The
+# bound is just below 20, the smallest ratio in wrong units, so that robots of unit bodies on short links pass. Mass
+# over the cube of the length is 1.2 to 48 kg/m^3. The upper bound is the geometric mean of 48 and 1200 (the lightest
+# robot in grams), the lower bound the geometric mean of 1.2 and 0.0012 (the lightest robot in tonnes).
 _MAX_GYRATION_RATIO = 15.0
 _MAX_DENSITY, _MIN_DENSITY = 250.0, 0.04  # kg/m^3
 _MIN_LINKS_FOR_DENSITY = 3  # fewer links do not define the size of the robot
-# Lengths, without the way to the first joint, which may be anywhere in the world. In millimetres the length is 10 m for
-# the smallest robot and the density 1e-9 of its true value, in centimetres 1e-6: both are distinct from a crane, and
-# from masses in tonnes.
+# Lengths, measured from the first joint, which may be anywhere in the world. If lengths are in millimetres, the
+# smallest robot seems 10 m long and the density is 1e-9 of its true value (in centimetres 1e-6). Such densities occur
+# neither for a crane nor for masses in tonnes.
 _MAX_LENGTH, _MIN_DENSITY_OF_LONG = 10.0, 2e-4  # m, kg/m^3
 _USUAL_LENGTH, _USUAL_DENSITY = 1.0, 8.0  # m, kg/m^3
 _LENGTH_UNITS = (
     ("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3)
 )  # fmt: skip
-# Limits. Joints of these robots have limits of at most 20 rad and 60 rad/s, except numbers that stand for no limit:
-# powers of ten, and numbers above _MAX_LIMIT.
+# Limits. Joints of the robots of example-robot-data have limits of at most 20 rad and 60 rad/s, except numbers that
+# stand for no limit: powers of ten, and numbers above _MAX_LIMIT.
 _MAX_RANGE, _MAX_LIMIT = 25.0, 1500.0  # rad, or rad/s
 _MAX_SPEED = 65.0  # rad/s
-_MAX_TURNS, _TURN_ROUNDING = 20, 5e-3  # limits so close [rad] to multiples of pi belong to a multi-turn joint
+_MAX_TURNS, _TURN_ROUNDING = 20, 5e-3  # limits this close [rad] to a multiple of pi belong to a multi-turn joint
 _MAX_STROKE, _MAX_STROKE_SPEED = 100.0, 25.0  # m, m/s
 _GRAVITY = 9.81  # m/s^2
 DEGREES, MILLIMETRES = np.pi / 180, 1e-3
@@ -43,15 +44,17 @@ _SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per se
 
 
 def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
-    """Refuse inertias that are impossible for the size of the robot, and name the worst; warn of unlikely masses.
+    """Check lengths, inertias and masses against the size of the robot.
 
-    ``bodies`` ``(nb, 10)`` are the parameters of the moving links about their joint frames.
+    ModelError for impossible lengths, or if the inertias of most links are impossible; a warning for a single
+    impossible inertia or unlikely masses. ``bodies (nb, 10)`` are the parameters of the moving links in their joint
+    frames.
     """
     length = longest_chain(model)
     if length <= 0:
         return
     mass, _, inertia = mass_com_inertia(bodies)
-    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # gravity in feet means lengths in feet
+    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # gravity in feet/s^2: lengths in feet
     _check_lengths(longest_chain(model, from_base=False) / metres, float(mass.sum()))
     gyration = np.sqrt(np.maximum(np.trace(inertia, axis1=1, axis2=2), 0.0) / 2 / mass)
     worst = int(np.argmax(gyration))
@@ -77,7 +80,7 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
 
 
 def _check_lengths(length: float, mass: float) -> None:
-    """Refuse a robot with far too little mass for its length."""
+    """Raise ModelError for a robot with far too little mass for its length."""
     if length <= _MAX_LENGTH or mass / length**3 >= _MIN_DENSITY_OF_LONG:
         return
     _, factors, of_masses = map(np.array, zip(*_LENGTH_UNITS, strict=True))
@@ -105,7 +108,7 @@ def longest_chain(model: pin.Model, from_base: bool = True) -> float:
 
 @dataclass(frozen=True)
 class DoubtfulLimits:
-    """Limits of one quantity that seem to be in another unit.
+    """Limits of one quantity that seem not to be in SI units.
 
     Attributes
     ----------
@@ -128,7 +131,7 @@ class DoubtfulLimits:
 def doubtful_limits(
     names: tuple[str, ...], limits: JointLimits, slides: NDArray[np.bool_], length: float
 ) -> tuple[DoubtfulLimits, ...]:
-    """Limits of positions and velocities that are impossible in SI units.
+    """Position and velocity limits that are impossible in SI units.
 
     Parameters
     ----------
@@ -174,7 +177,7 @@ def _doubtful(
 
 
 def _power_of_ten(values: Array) -> NDArray[np.bool_]:
-    """Whether a limit is a power of ten, which stands for no limit."""
+    """Whether each limit is a power of ten, which stands for no limit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.log10(np.abs(values))
         return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)
