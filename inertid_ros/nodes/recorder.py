@@ -20,7 +20,7 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, layout_of, tare_topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
@@ -46,6 +46,15 @@ class TopicState(NamedTuple):
     problem: str
 
 
+class _Arrived(NamedTuple):
+    """Message of a topic, by its index: its receipt on the steady clock [s], and its arrival by the system clock."""
+
+    received: float
+    topic: int
+    data: bytes
+    arrival_ns: int
+
+
 class Recorder(Node):
     """Subscriptions, services and publishers around a :class:`~.recording_session.RecordingSession`."""
 
@@ -67,6 +76,7 @@ class Recorder(Node):
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
         self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
+        self.layouts: dict[str, CdrLayout] = {}  # topic to the layout of its last message
         for name, serve in (("start", self._start), ("stop", self._stop), ("clear", self._clear), ("tare", self._tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must continue.
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
@@ -163,17 +173,22 @@ class Recorder(Node):
 
     def tick(self) -> None:
         arrived = [
-            (received, index, data, arrival_ns)
+            _Arrived(received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
             for data, received, arrival_ns in topic.take_with_arrival()]
-        for received, index, data, arrival_ns in sorted(arrived, key=lambda message: message[0]):
-            self._receive(index, data, received, arrival_ns)
+        now = self._now_ns()
+        ahead_s = (self.get_clock().now().nanoseconds - now) * 1e-9
+        for message in sorted(arrived, key=lambda message: message.received):
+            self._receive(message, now, ahead_s)
         self.session.poll(self._now_ns())
 
-    def _receive(self, index: int, data: bytes, received: float, arrival_ns: int) -> None:
-        source, stream, now = self.sources[index], self.streams[index], self._now_ns()
-        stream.add(received, self._delay(source, data) - (now * 1e-9 - received))
-        recording = self.session.recording_of(source, len(data), arrival_ns, now)
+    def _receive(self, message: _Arrived, now_ns: int, ahead_s: float) -> None:
+        """Process one message; ``ahead_s`` is the time of the node's clock minus that of the steady clock [s]."""
+        received, index, data, arrival_ns = message
+        source, stream = self.sources[index], self.streams[index]
+        header_ns = stamp_of_serialized(data) if source.is_sampled else 0
+        stream.add(received, received + ahead_s - header_ns * 1e-9 if header_ns else math.nan)
+        recording = self.session.recording_of(source, len(data), arrival_ns, now_ns)
         is_wrench = source.name in self.wrench_topics
         if recording is None and not is_wrench:
             return
@@ -181,7 +196,7 @@ class Recorder(Node):
             recording.add(index, data, self.get_clock().now().nanoseconds, {})
             return
         try:
-            layout = layout_of(data, source.type)
+            layout = self._layout(source, data)
         except ValueError as error:
             if recording is not None:
                 recording.reject(f"{source.name}: a message {error}; check its publisher")
@@ -200,14 +215,16 @@ class Recorder(Node):
         names, effort = list(layout.source), channels["effort"]
         if recording.add_joint_state(
             index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)):
-            self.session.note_joint_state(now)
+            self.session.note_joint_state(now_ns)
             stream.add_values(received, effort)
             self.joints[source.name] = names
 
-    def _delay(self, source: Source, data: bytes) -> float:
-        """Return the time from the stamp of a message until now [s]; NaN without a stamp."""
-        stamp_ns = stamp_of_serialized(data) if source.is_sampled else 0
-        return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
+    def _layout(self, source: Source, data: bytes) -> CdrLayout:
+        """Return the layout of a message, mostly that of the topic's last message; ValueError as :func:`layout_of`."""
+        layout = self.layouts.get(source.name)
+        if layout is None or not layout.fits(data):
+            layout = self.layouts[source.name] = layout_of(data, source.type)
+        return layout
 
     def _stamp(self, data: bytes, arrival_ns: int) -> int:
         """Return the time of a message [ns]: its stamp or its arrival, by the parameter ``stamps``."""

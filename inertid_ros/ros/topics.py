@@ -40,13 +40,18 @@ BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 UNNAMED = "_NODE_NAME_UNKNOWN_"
 """Node name of a publisher whose node is not in the ROS graph yet, or was killed and is still in the graph."""
 
+_MAX_TAKEN = 1000  # messages per call, so that timers run on time while a long queue is taken
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
 
 def recording_profile(reliability: str) -> QoSProfile:
-    """Return a profile with a deep queue; ``reliability`` is ``reliable`` or ``best_effort``."""
-    return QoSProfile(depth=1000, reliability=ReliabilityPolicy[reliability.upper()])
+    """Return a profile with a deep queue; ``reliability`` is ``reliable`` or ``best_effort``.
+
+    The queue holds 5 s of messages at 1 kHz, so that a recorder that waits for a processor or a disk loses nothing.
+    Fast DDS holds no more by default.
+    """
+    return QoSProfile(depth=5000, reliability=ReliabilityPolicy[reliability.upper()])
 
 
 @functools.cache
@@ -150,7 +155,7 @@ class PolledSubscription:
     def __init__(
             self, node: Node, message_type: Any, topic: str, qos: QoSProfile, raw: bool = False,
             events: SubscriptionEventCallbacks | None = None) -> None:
-        self._type, self._depth, self._raw = message_type, qos.depth, raw
+        self._type, self._taken_at_once, self._raw = message_type, min(qos.depth, _MAX_TAKEN), raw
         self._number, self.numbered_since = 0, math.inf
         group = _Polled(events is not None)
         self._subscription = node.create_subscription(
@@ -158,7 +163,7 @@ class PolledSubscription:
         self._taken = time.monotonic()
 
     def take(self) -> list[tuple[Any, float]]:
-        """Return all waiting messages, oldest first, with their receipt on the steady clock [s].
+        """Return waiting messages, oldest first, with their receipt on the steady clock [s]; at most 1000.
 
         The middleware stamps the receipt by the system clock. If that clock has stepped, or the stamp is missing, the
         receipt lies between the last call and this call.
@@ -173,7 +178,7 @@ class PolledSubscription:
         messages = []
         handle = self._subscription.handle
         with handle:
-            for _ in range(self._depth):
+            for _ in range(self._taken_at_once):
                 taken = handle.take_message(self._type, self._raw)
                 if taken is None:
                     break
