@@ -162,9 +162,9 @@ def _equal(before: str, after: str) -> bool:
     """Whether texts or numbers are equal; an absent number is zero, as in URDF."""
     if before == after:
         return True
-    numbers = [np.array(text.split() or ["0"], dtype=float) for text in (before, after)]
-    size = max(float(np.abs(values).max()) for values in numbers)
     try:
+        numbers = [np.array(text.split() or ["0"], dtype=float) for text in (before, after)]
+        size = max(float(np.abs(values).max()) for values in numbers)
         return bool(np.all(np.abs(numbers[0] - numbers[1]) <= _MAX_RELATIVE_ROUNDING * size))
     except ValueError:
         return False
