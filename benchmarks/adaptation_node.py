@@ -176,7 +176,7 @@ time from the grip until the error stays below twice the error before the grip [
 
 {table(["first estimate", "before", "gripped", "last round", "recovered after"], rows)}
 
-Time between efforts at another process [ms], and processor time of the node:
+Interval between effort commands, measured in another process [ms], and share of a core that the node uses:
 
 {table(["run", "rate [Hz]", "1 %", "median", "99 %", "99.9 %", "largest", "processor"], jitter)}
 

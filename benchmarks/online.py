@@ -97,13 +97,14 @@ def main() -> None:
     latency = causal.delay + block * streams[0].options.period
     text = f"""## Online identification
 
-A simulated Panda (MuJoCo, friction, noise; 200 Hz), calibrated as in "Payloads"; random motions. The causal filter
-has a cutoff of {streams[0].options.cutoff_hz:.1f} Hz and delays by {1e3 * causal.delay:.0f} ms; samples are taken in
-blocks of {block}, so that a state is in the information after {1e3 * latency:.0f} ms at most, and solved again
-every {4 * block} samples from the last optimum. One minute each; processor time of filter, regressor and update per
-sample, and of a solution: mean or median, and the 99th percentile. The batch result uses the same causal samples,
-compressed at once and solved by the interior point method from the prior. The largest parameter difference is relative
-to the parameter, but at least to a thousandth of the largest parameter.
+A simulated Panda (MuJoCo, friction, noise; 200 Hz), calibrated as in "Payloads", makes random motions. The causal
+filter has a cutoff of {streams[0].options.cutoff_hz:.1f} Hz and delays by {1e3 * causal.delay:.0f} ms. Samples are
+added in blocks of {block}, so that a state is included after {1e3 * latency:.0f} ms at most. The problem is solved
+again every {4 * block} samples, starting from the last optimum. Each row is one minute of motion. Columns: processor
+time of filter, regressor and update per sample (mean, 99th percentile); processor time of a solution (median, 99th
+percentile); its Newton steps (median, largest number). The batch result uses the same causal samples, compressed at
+once and solved by the interior point method from the prior. The difference from it is the largest of all parameters,
+each relative to the parameter, or to a thousandth of the largest parameter if this is larger.
 
 {
         table(
@@ -120,10 +121,10 @@ to the parameter, but at least to a thousandth of the largest parameter.
     }
 
 Changes during motion, with a friction drift of 10 % since the calibration, and the default of at most 0.01 false alarms
-per hour. Times are from the change to the end of the block that detects it, filter delay included. The cause counts
-when the window contains only samples after the change:
+per hour. Times are from the change to the end of the block that detects it, filter delay included. "Cause right" is
+judged once the window contains only samples after the change:
 
-{table(["change", "draws", "detected after, median [s]", "largest", "cause right", "earlier alarms"], rows)}
+{table(["change", "draws", "detected after, median [s]", "largest", "cause right", "alarms before the change"], rows)}
 
 {seconds:.0f} s of motion without change: {alarms} false alarms.
 

@@ -103,21 +103,23 @@ def main() -> None:
     found = everything["0.2 to 5 kg"]
     rows = [[name, len(own), *errors(own), f"{100 * np.mean([each.inside for each in own]):.1f}"]
             for name, own in everything.items()]  # fmt: skip
-    header = ["payload", "draws", "mass, median [%]", "largest", "centre of mass, median [mm]", "largest", "inside [%]"]
+    header = ["payload", "draws", "mass, median [%]", "largest", "centre of mass, median [mm]", "largest",
+              "true value in 95 % interval [%]"]  # fmt: skip
     text = f"""## Payloads
 
-A simulated Panda (MuJoCo, friction, noise), calibrated by `inertid identify` from one motion of 20 s and a wrong URDF
-alone, holds a homogeneous box with sides of 4 to 25 cm in any orientation. Each estimate is
-`inertid payload` on one recording of 5 s: four movements from rest to rest. Friction of every joint has changed since
-the calibration by {100 * DRIFT.since_calibration:.0f} % (standard deviation), between reference and payload by
-{100 * DRIFT.between_recordings:.0f} %. {arms} arms; boxes that an arm cannot hold or move within its limits are refused
-and drawn again ({sum(each.refused for each in found)} for {len(found)} draws of 0.2 to 5 kg; the maker allows 3 kg).
+A simulated Panda (MuJoCo, friction, noise) holds a homogeneous box with sides of 4 to 25 cm in any orientation. The arm
+was calibrated by `inertid identify` from one motion of 20 s, starting from a wrong URDF. Each estimate is
+`inertid payload` on one recording of 5 s: four movements from rest to rest. Since the calibration, the friction of
+every joint has changed by {100 * DRIFT.since_calibration:.0f} % (standard deviation), and between the recordings of
+reference and payload by {100 * DRIFT.between_recordings:.0f} %. {arms} arms; boxes that an arm cannot hold or move
+within its limits are refused and drawn again ({sum(each.refused for each in found)} refused boxes for
+{len(found)} draws of 0.2 to 5 kg; the maker allows 3 kg).
 
 {table(header, rows)}
 
-Intervals of 95 % of the {len(found)} draws of 0.2 to 5 kg:
+95 % intervals of the {len(found)} draws of 0.2 to 5 kg:
 
-{table(["quantity", "truth inside", "RMS of error over stated deviation", "half width, median"], coverage(found))}
+{table(["quantity", "true value inside", "RMS of error over stated deviation", "half width, median"], coverage(found))}
 
 Simulation, preparation and estimate take {np.median([each.seconds for each in found]):.1f} s (median).
 

@@ -162,7 +162,7 @@ def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> I
 
 
 def _different(findings: Iterable[Finding], read_parts: Iterable[ReadPart]) -> tuple[Finding, ...]:
-    """Add those findings on parts read for the fit that differ in cause or subjects from all findings so far."""
+    """Append findings of parts read for the fit, unless a finding with equal cause and subjects is already listed."""
     findings = tuple(findings)
     stated = {(finding.cause, finding.subjects) for finding in findings}
     others: dict[tuple[str, tuple[str, ...]], Finding] = {}

@@ -28,20 +28,20 @@ class LimitOptions:
     position_margin: float = option(0.05, "distance kept from the URDF's position limits [rad or m]", 0.0, 10.0)
     velocity_fraction: float = option(0.8, "fraction of the URDF's velocity limits that a motion may use", 0.01, 1.0)
     effort_fraction: float = option(0.8, "fraction of the URDF's effort limits that the prior model may need; the"
-        " rest covers its error", 0.01, 1.0)
+        " rest covers the error of this model", 0.01, 1.0)
     # 250 mm/s, the reduced speed of ISO 10218-1, at half a metre from the joint
-    default_velocity: float = option(0.5, "limit of joints without a limit in the URDF or in velocity; it is logged"
-        " [rad/s or m/s]", 1e-3, 1e3)
-    default_acceleration: float = option(5.0, "limit of joints that are not in acceleration; URDFs have no such"
-        " limits [rad/s^2 or m/s^2]", 1e-3, 1e4)
-    acceleration: Mapping[str, float] = named(float, "limit of a joint [rad/s^2 or m/s^2]", "acceleration_joint_names",
-        minimum=1e-9, maximum=1e9)
-    velocity: Mapping[str, float] = named(float, "limit of a joint in place of the URDF's [rad/s or m/s]",
+    default_velocity: float = option(0.5, "velocity limit of joints without a limit in the URDF or in"
+        " limits.velocity; it is logged [rad/s or m/s]", 1e-3, 1e3)
+    default_acceleration: float = option(5.0, "acceleration limit of joints without a limit in"
+        " limits.acceleration; URDFs have no acceleration limits [rad/s^2 or m/s^2]", 1e-3, 1e4)
+    acceleration: Mapping[str, float] = named(float, "acceleration limit of a joint [rad/s^2 or m/s^2]",
+        "acceleration_joint_names", minimum=1e-9, maximum=1e9)
+    velocity: Mapping[str, float] = named(float, "velocity limit of a joint in place of the URDF's [rad/s or m/s]",
         "velocity_joint_names", minimum=1e-9, maximum=1e9)
-    effort: Mapping[str, float] = named(float, "limit of a joint in place of the URDF's [N m or N]",
+    effort: Mapping[str, float] = named(float, "effort limit of a joint in place of the URDF's [N m or N]",
         "effort_joint_names", minimum=1e-9, maximum=1e9)
-    position: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lower and upper limit of a joint, inside"
-        " the URDF's [rad or m]", "position_joint_names", minimum=-1e6, maximum=1e6)
+    position: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lower and upper position limit of a"
+        " joint, inside the URDF's [rad or m]", "position_joint_names", minimum=-1e6, maximum=1e6)
     continuous_range: float = option(math.pi, "range of joints without position limits, to both sides of zero [rad]",
         0.01, 1e3)
 
@@ -50,12 +50,12 @@ class LimitOptions:
 class ObstacleOptions:
     """Body in the surroundings of the robot."""
 
-    shape: str = option(REQUIRED, "box, sphere, or along z: cylinder or capsule", of=str,
+    shape: str = option(REQUIRED, "box, sphere, cylinder or capsule (axis along z)", of=str,
         choices=tuple(OBSTACLE_SHAPES))
-    size: tuple[float, ...] = option((), "full edges of a box [m]", 1e-6, 1e4, of=tuple[float, ...])
+    size: tuple[float, ...] = option((), "full edge lengths of a box [m]", 1e-6, 1e4, of=tuple[float, ...])
     radius: float = option(0.0, "radius of a sphere, cylinder or capsule [m]", 0.0, 1e4)
     length: float = option(0.0, "length of a cylinder, or of a capsule without its caps [m]", 0.0, 1e4)
-    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "position of its centre in the root frame [m]", 1e4)
+    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "position of the obstacle's centre in the root frame [m]", 1e4)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw in the root frame [rad]", 10.0)
 
     def __attrs_post_init__(self) -> None:
@@ -79,7 +79,8 @@ class CollisionOptions:
     obstacles: Mapping[str, ObstacleOptions] = named(ObstacleOptions, "bodies around the robot", "obstacle_names")
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes, before the folders above"
         " the URDF and the folders of ROS")
-    srdf: str = option("", "file with pairs of links that are not checked; links of a joint are never checked")
+    srdf: str = option("", "SRDF file with pairs of links that are not checked; two links that a joint connects are"
+        " never checked")
     ignored: Mapping[str, tuple[str, ...]] = named(tuple[str, ...], "links and obstacles that a link or obstacle"
         " is not checked against", "ignored_names")
 
@@ -88,8 +89,8 @@ class CollisionOptions:
 class AreaOptions:
     """Corners of an area on the ground, in the root frame."""
 
-    x: tuple[float, ...] = option((), "x of every corner [m]", -1e4, 1e4, of=tuple[float, ...])
-    y: tuple[float, ...] = option((), "y of every corner [m]", -1e4, 1e4, of=tuple[float, ...])
+    x: tuple[float, ...] = option((), "x of every corner of the area [m]", -1e4, 1e4, of=tuple[float, ...])
+    y: tuple[float, ...] = option((), "y of every corner of the area [m]", -1e4, 1e4, of=tuple[float, ...])
 
     def __attrs_post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -119,15 +120,18 @@ class CombinationOptions:
     """Planning of a motion of direction combinations ([Naveen2019]_ sec. 5)."""
 
     interval_s: float = option(1.0, "duration of each interval [s]", 0.05, 600.0)
-    offered: int = option(256, "largest number of combinations to choose from; n joints have 2^(n-1)", 2, 100_000)
-    most: int = option(67, "largest number of intervals; 0 keeps all intervals after pruning", 0, 100_000)
-    neutral: int = option(5, "consecutive intervals without gain that pruning keeps", 0, 1000)
-    significant: float = option(1 / 300, "singular values below this fraction of the largest are ignored", 1e-12, 1.0)
+    offered: int = option(256, "largest number of direction combinations to choose from; n joints have 2^(n-1)", 2,
+        100_000)
+    most: int = option(67, "largest number of intervals after pruning; 0: no limit", 0, 100_000)
+    neutral: int = option(5, "largest number of intervals without gain that pruning keeps; the count restarts if an"
+        " interval adds a significant singular value", 0, 1000)
+    significant: float = option(1 / 300, "singular values above this fraction of the largest are significant", 1e-12,
+        1.0)
     velocity_reward: float = option(0.003, "weight of one over the mean squared velocity, added to the condition"
         " number [rad^2/s^2]", 0.0, 1e6)
     wheel_range: float = option(9.42477796076938, "angle that every reaction wheel turns in an interval [rad]",
         1e-6, 1e6)
-    orders: int = option(8, "random orders of the combinations to try", 1, 10_000)
+    orders: int = option(8, "random orders of the direction combinations to try", 1, 10_000)
     starts: int = option(20, "random seeds to try per order, before and after pruning", 1, 100_000)
     iterations: int = option(40, "SQP iterations after pruning; a quarter of them before pruning", 0, 100_000)
     samples: int = option(6, "instants per interval at which the cost is evaluated", 2, 1000)
@@ -137,8 +141,9 @@ class CombinationOptions:
 class ExcitationOptions:
     """Planning of an exciting motion."""
 
-    kind: str = option("fourier", "motion to plan; combinations are cycloidal intervals of direction combinations,"
-        " planned for the condition number without use of earlier recordings", choices=MOTION_TYPES)
+    kind: str = option("fourier", "motion to plan; combinations: cycloidal intervals, each with one combination of the"
+        " joints' directions of motion, planned for the condition number without use of earlier recordings",
+        choices=MOTION_TYPES)
     duration_s: float = option(20.0, "duration of the motion [s]", 1.0, 600.0)
     base_frequency_hz: float = option(0.1, "base frequency of the Fourier series; best is a whole number of periods in"
         " the duration [Hz]", 1e-3, 10.0)
@@ -155,15 +160,17 @@ class ExcitationOptions:
         " root second [N, N m]", 1e-9, 1e9, of=tuple[float, float])
     kept_parameters: int = option(0, "number of best excited parameter combinations in the criterion; 0 takes all",
         0, 100_000)
-    criterion_bound: float = option(math.inf, "combinations are left out until the criterion of the remaining"
-        " combinations can fall below this bound", minimum=1e-12)
+    criterion_bound: float = option(math.inf, "the worst excited parameter combinations are left out until the"
+        " criterion of the remaining combinations can fall below this bound", minimum=1e-12)
     seed: int = option(0, "seed of the random starts; the same seed gives the same motion", minimum=0)
     validation_kind: str = option("fourier", "type of the held-out motion", choices=MOTION_TYPES)
-    validation_duration_s: float = option(0.0, "duration of the held-out motion [s]; 0 takes duration_s", 0.0, 600.0)
+    validation_duration_s: float = option(0.0, "duration of the held-out motion [s]; 0 takes excitation.duration_s",
+        0.0, 600.0)
     validation_seed: int = option(1, "seed of the held-out motion", minimum=0)
     starts: int = option(48, "number of random feasible motions to begin with", 1, 100_000)
     improved: int = option(3, "number of the best start motions to improve", 0, 1000)
-    workers: int = option(0, "number of parallel processes; 0: one per core; the motion does not depend on it", 0, 1024)
+    workers: int = option(0, "number of parallel processes, which has no effect on the motion; 0: one per core", 0,
+        1024)
     iterations: int = option(60, "largest number of iterations of each improvement", 0, 100_000)
     time_limit_s: float = option(60.0, "longest planning time; at this limit the best motion so far is used, which"
         " depends on the speed of the machine [s]", 0.1, 1e5)
@@ -173,7 +180,7 @@ class ExcitationOptions:
     mounting: str = option("floor", "surface that carries the robot: no link moves below (behind) the lowest point of"
         " the base in the root frame; none disables this check", choices=MOUNTINGS)
     floor_m: float = option(-math.inf, "lowest height in the root frame for all parts of moving links; -.inf takes"
-        " it from mounting [m]", maximum=1e4)
+        " it from excitation.mounting [m]", maximum=1e4)
     constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is proven"
         " between these instants, too", 10, 100_000)
     knot_step_s: float = option(0.02, "time between points of the plan [s]", 1e-3, 0.1)

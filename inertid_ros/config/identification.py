@@ -89,10 +89,12 @@ class IdentifyOptions:
     prior: str = option("", "result directory to continue: its recordings and the new recordings are fitted together;"
         " empty starts from the URDF")
     spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"
-        " not in the URDF (10 allows any body); with prior, of a link that changed since that result; all stands"
-        " for every other link", "spread_link_names", minimum=1e-3, maximum=100.0)
-    changing_terms: tuple[str, ...] = option(("viscous", "coulomb", "offset", "stribeck"), "with prior, drive terms"
-        " with new values for the new recordings, since friction changes from day to day", choices=DRIVE_TERMS)
+        " not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that result; the"
+        " name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
+        maximum=100.0)
+    changing_terms: tuple[str, ...] = option(("viscous", "coulomb", "offset", "stribeck"), "with identify.prior"
+        " set: drive terms that get new values for the new recordings, since friction changes from day to day",
+        choices=DRIVE_TERMS)
     drive_gains: bool = option(False, "estimate the gain of every joint's drive, a factor on its efforts; needs"
         " recordings with and without a known load (robot.loads), because only a known load fixes the scale")
     fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
@@ -103,7 +105,7 @@ class IdentifyOptions:
 class MirrorOptions:
     """Link that is the mirror image of another link, and the plane of reflection."""
 
-    link: str = option(REQUIRED, "the other link", of=str)
+    link: str = option(REQUIRED, "mirror image of the link in the key", of=str)
     axis: str = option(REQUIRED, "normal of the plane of reflection, in the links' frames", of=str,
         choices=("x", "y", "z"))
 
@@ -113,7 +115,8 @@ class ConstraintOptions:
     """Known facts about the robot, beyond physical consistency."""
 
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
-    collision_margin: float = option(1.0, "factor on the axes of these ellipsoids", 0.1, 10.0)
+    collision_margin: float = option(1.0, "factor on the axes of the ellipsoids of constraints.collision_shapes", 0.1,
+        10.0)
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes of collision shapes")
     mass: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lowest and highest mass of a link [kg]",
         "mass_link_names", minimum=0.0, maximum=1e6)
@@ -121,8 +124,8 @@ class ConstraintOptions:
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)
     fixed: tuple[str, ...] = option((), "parameters held at their value in the URDF, such as link3.m")
-    equal: Mapping[str, str] = named(str, "parameter that has the same value, such as right_foot.m for left_foot.m",
-        "equal_names")
+    equal: Mapping[str, str] = named(str, "parameter that is equal to the one in the key, such as right_foot.m for"
+        " left_foot.m", "equal_names")
     mirrored: Mapping[str, MirrorOptions] = named(MirrorOptions, "links that are mirror images of other links",
         "mirrored_names")
 

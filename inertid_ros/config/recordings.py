@@ -33,12 +33,13 @@ class SampleTopics:
     """Topics of samples, in addition to the joint states."""
 
     odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; may be empty")
-    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: only the pose")
-    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
+    pose: str = option("", "topic of geometry_msgs/PoseStamped, instead of the odometry topic: only the pose")
+    twist: str = option("", "topic of geometry_msgs/TwistStamped, instead of the odometry topic: twist in the base's"
+        " axes")
     imu: str = option("", "topic of sensor_msgs/Imu on a free base; may be empty")
     further_joint_states: tuple[str, ...] = option((), "further topics of sensor_msgs/JointState, which are merged with"
         " the main topic")
-    joints: tuple[str, ...] = option((), "joints to use; messages without any of them are skipped; empty takes the"
+    joints: tuple[str, ...] = option((), "joints to use; a message that has none of them is skipped; empty takes the"
         " joints of the first message")
     wrenches: Mapping[str, WrenchTopic] = named(WrenchTopic, "topics of measured wrenches", "wrench_names")
     max_wrench_gap_s: float = option(0.05, "a joint state is left out if the last or next wrench or base sample is"
@@ -80,9 +81,10 @@ class BaseMotionOptions:
 class WrenchOptions:
     """Reading and checks of measured external wrenches."""
 
-    reversed: tuple[str, ...] = option((), "wrenches of the robot on its surroundings; their sign is"
-        " reversed")
-    ignored: tuple[str, ...] = option((), "recorded wrenches that do not act on the robot, such as from an idle plate")
+    reversed: tuple[str, ...] = option((), "names of the recorded wrenches that the robot exerts on its"
+        " surroundings; their sign is reversed")
+    ignored: tuple[str, ...] = option((), "names of recorded wrenches that do not act on the robot, such as from an"
+        " idle plate")
     contact_on_n: float = option(20.0, "a plate carries load once its force exceeds this [N]", 0.0, 1e5)
     contact_off_n: float = option(10.0, "a plate carries no load once its force is below this [N]", 0.0, 1e5)
     max_slip_m_s: float = option(0.1, "a foot slips and is left out if its centre of pressure moves faster than this"
@@ -110,17 +112,17 @@ class PrepareOptions:
         " empty headers)", choices=STAMPS)
     skip_start_s: float = option(0.0, "time cut from the start of every recording [s]", 0.0, 1e6)
     skip_end_s: float = option(0.0, "time cut from the end of every recording [s]", 0.0, 1e6)
-    max_gap_periods: float = option(4.0, "a gap in the stamps splits the recording if it is longer than this many"
-        " sample periods, a quarter of a period of the cutoff and a twentieth of a period of the motion; shorter gaps"
-        " are bridged", 1.5, 1e3)
+    max_gap_periods: float = option(4.0, "a gap in the stamps splits the recording if it is longer than the longest"
+        " of three times: this many sample periods, a quarter of a period of the cutoff, and a twentieth of a period of"
+        " the fastest motion; shorter gaps are bridged", 1.5, 1e3)
     edge_periods: float = option(1.0, "time left out at the ends of each piece, where the filter settles, in periods of"
         " the cutoff", 0.0, 100.0)
-    trim_transients: bool = option(False, "leave out a jerk at start-up or stop: ends with several times the"
-        " acceleration of the rest; such ends excite inertia, so leave them out only if they bend or saturate the"
-        " robot")
-    low_speed_fraction: float = option(0.03, "share of a joint's fast speed below which it rests or hardly slides;"
-        " equations of samples that the filter mixes mostly from such motion are left out", 0.0, 1.0)
-    check_efforts: bool = option(True, "compare efforts with the prediction of the URDF, and refuse or reject"
-        " efforts with the wrong sign, unit, gravity, zero or order")
+    trim_transients: bool = option(False, "leave out a jerk at start-up or stop: the ends of a recording, if they"
+        " have several times the acceleration of its middle; such ends excite inertia, so leave them out only if they"
+        " bend or saturate the robot")
+    low_speed_fraction: float = option(0.03, "share of a joint's fast speed (99th percentile) below which the joint"
+        " counts as resting; its equation is left out at samples that the filter mixes mostly from rest", 0.0, 1.0)
+    check_efforts: bool = option(True, "compare efforts with the prediction of the URDF; refuse the recording or"
+        " reject the result if sign, unit, gravity, zero position or order of joints is wrong")
     base: BaseMotionOptions = section(BaseMotionOptions)
     wrenches: WrenchOptions = section(WrenchOptions)

@@ -49,8 +49,9 @@ class RotorOptions:
     link: str = option(REQUIRED, "link of the URDF that carries the rotor", of=str)
     ratio: float = option(REQUIRED, "rotor turns per turn of the joint, with sign [1 or rad/m]", -1e6, 1e6, of=float)
     mass: float = option(REQUIRED, "mass of the rotor [kg]", 1e-9, 1e6, of=float)
-    radius: float = option(0.0, "radius of a homogeneous cylinder along the axis [m]; 0 with inertia", 0.0, 100.0)
-    length: float = option(0.0, "length of this cylinder [m]; 0 with inertia", 0.0, 100.0)
+    radius: float = option(0.0, "radius of a homogeneous cylinder along the axis [m]; 0 if inertia is given", 0.0,
+        100.0)
+    length: float = option(0.0, "length of this cylinder [m]; 0 if inertia is given", 0.0, 100.0)
     inertia: tuple[float, ...] = option((), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of"
         " mass [kg m^2]", -1e9, 1e9, of=tuple[float, ...])
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in the rotor's frame [m]", 100.0)
@@ -71,7 +72,7 @@ class RotorOptions:
 class ContactOptions:
     """A force/torque sensor on the robot."""
 
-    frame: str = option("", "frame in which the wrench is measured; empty takes the frame of this name")
+    frame: str = option("", "frame in which the wrench is measured; empty takes the frame with the contact's name")
 
 
 @attrs.frozen
@@ -89,7 +90,7 @@ class PlateOptions:
 class WheelOptions:
     """A reaction wheel of a free base."""
 
-    inertia: float = option(0.0, "inertia about its axis [kg m^2]; 0 takes it from the URDF", 0.0, 1e6)
+    inertia: float = option(0.0, "inertia of the wheel about its axis [kg m^2]; 0 takes it from the URDF", 0.0, 1e6)
     link: str = option("", "link that carries the wheel; empty takes it from the URDF")
     axis: tuple[float, ...] = option((), "axis of its bearings, in the frame of the link; empty takes it from the URDF",
         -1e6, 1e6, of=tuple[float, ...])
@@ -103,7 +104,7 @@ class WheelOptions:
 class TermOptions:
     """Joint torque in addition to the torques of bodies and drive."""
 
-    joint: str = option(REQUIRED, "joint on which it acts", of=str)
+    joint: str = option(REQUIRED, "joint on which the torque acts", of=str)
     shape: str = option("", "spring (stiffness of either sign, negative for an overbalanced joint),"
         " counterbalance (sine and cosine of the position), polynomial (cubic in the position), quadratic_viscous"
         " (speed squared), load_friction (in proportion to the torque of the bodies); empty if expressions are"
@@ -151,8 +152,9 @@ class RobotOptions:
 
     locked_joints: Mapping[str, float] = named(float, "position at which a joint is held still [rad or m]; the links"
         " behind it move with its parent", "locked_joint_names", minimum=-1e6, maximum=1e6)
-    joint_names: Mapping[str, str] = named(str, "name in the URDF of a joint with another name in recordings and"
-        " controllers; one * in both names stands for the same text, as in fer_*: panda_*", "recorded_joint_names")
+    joint_names: Mapping[str, str] = named(str, "URDF name of the joint that recordings and controllers call by"
+        " the name in the key; one * in both names stands for the same text, as in fer_*: panda_*",
+        "recorded_joint_names")
     drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
     couplings: Mapping[str, CouplingOptions] = named(CouplingOptions, "drives that turn with several joints",
         "coupling_names")

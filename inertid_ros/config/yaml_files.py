@@ -33,8 +33,7 @@ def load_configuration(path: str | Path, tree: type[T]) -> T: ...
 def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     """Load the configuration from a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
 
-    One file serves both trees, and a parameter file serves all nodes: options of other commands and nodes are checked,
-    but have no effect here.
+    A file may hold options of other commands and nodes; they are checked but have no effect here.
 
     Raises ConfigurationError: the file does not exist or is not YAML, a key is unknown at its place, or a value does
     not fit.

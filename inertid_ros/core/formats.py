@@ -201,7 +201,7 @@ def _check_events(text: str) -> None:
                 values += sizes[event.anchor]
                 aliased += sizes[event.anchor]
                 if aliased > MAX_ALIASED:
-                    raise FormatError(f"has aliases that stand for more than {MAX_ALIASED} values in line {line}")
+                    raise FormatError(f"has aliases that expand to more than {MAX_ALIASED} values in line {line}")
             case yaml.ScalarEvent() | yaml.CollectionStartEvent():
                 open_values.append((event.anchor, values))
                 values += 1

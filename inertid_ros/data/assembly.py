@@ -34,10 +34,10 @@ class StampOrderError(RecordingError):
 
 @dataclass
 class ChannelStream:
-    """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values; ``k`` is 1 if ``late`` is not 0.
+    """Increasing stamps [ns] of one channel, and its values in pieces ``(k, width)``; ``k`` is 1 if ``late`` is not 0.
 
-    A message that up to ``late`` messages have overtaken is put in order. Values up to stamp ``taken_ns`` were taken
-    already; new stamps must be later.
+    A message that arrives up to ``late`` messages late is sorted in. Values up to ``taken_ns`` have already been
+    returned; later messages must have later stamps.
     """
 
     width: int

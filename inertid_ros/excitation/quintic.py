@@ -62,7 +62,10 @@ class PiecewiseQuintic:
         return q, v, a
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """:meth:`sample` at one time [s], ``(n,)`` each; five times as fast, for a call at every joint state."""
+        """Position, velocity and acceleration ``(n,)`` at one time [s].
+
+        Five times as fast as :meth:`sample`, for use at every joint state.
+        """
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]

@@ -161,9 +161,12 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
 def _wrench_of(recording: Recording, sensor: str) -> Array:
     names = list(recording.wrenches)
     if sensor and sensor not in recording.wrenches:
-        raise RecordingError(f"{recording.name}: no wrench '{sensor}'; it has {', '.join(names) or 'none'} (--sensor)")
+        raise RecordingError(
+            f"{recording.name}: has no wrench '{sensor}' (recorded: {', '.join(names) or 'none'}); choose one with"
+            " --sensor")
     if not sensor and len(names) != 1:
-        raise RecordingError(f"{recording.name}: it has the wrenches {', '.join(names) or 'none'}; choose by --sensor")
+        raise RecordingError(
+            f"{recording.name}: needs one wrench (recorded: {', '.join(names) or 'none'}); choose one with --sensor")
     return np.asarray(recording.wrenches[sensor or names[0]])
 
 

@@ -106,8 +106,9 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
             if not (usable := np.abs(column) < _MAX_SIGNAL).all():
                 q, v = (values[np.argmin(usable), of_joint] for values in (motion.q, motion.v))
                 raise IdentificationError(
-                    f"robot.terms: '{name}' is not finite, or huge, when {layout.joints[of_joint]} is at {q:.3g} rad"
-                    f" or m and moves at {v:.3g} per second; write a formula that is finite on the whole motion")
+                    f"robot.terms: '{name}' is infinite, NaN or too large at position {q:.3g} rad or m and velocity"
+                    f" {v:.3g} rad/s or m/s of {layout.joints[of_joint]}; write a formula that is finite on the whole"
+                    " motion")
             rows[of_joint].append(column)
     return rows
 

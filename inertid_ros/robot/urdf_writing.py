@@ -14,6 +14,8 @@ from inertid_ros.robot.urdf.joints import rigidly_joined
 
 from .model import RobotModel
 
+_INERTIA = {"mass": ("value",), "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}  # numbers of an <inertial>
+
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
     """Return the URDF with other inertial parameters; all other bytes stay the same.
@@ -57,10 +59,10 @@ def _lumped_links(model: RobotModel) -> list[str]:
 
 
 def _has_inertia(link: etree._Element) -> bool:
-    if link.find("inertial") is None:
+    inertial = link.find("inertial")
+    if inertial is None:
         return link.find("collision") is not None
-    values = [float(value) for part in link.iterfind("inertial/*") if part.tag != "origin" for value in part.values()]
-    return any(values)
+    return any(parsing.number(inertial, tag, name, default=0.0) for tag, names in _INERTIA.items() for name in names)
 
 
 def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:

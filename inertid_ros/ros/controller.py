@@ -34,7 +34,7 @@ class CommandTopic:
         self._publisher.publish(message)
 
     def begin(self) -> None:
-        """Do nothing: a topic keeps no problems of the last motion."""
+        """Do nothing: a topic has no problems of an earlier motion to clear."""
 
     def halt(self) -> str:
         """Return an empty text: a topic does not report motions that the controller aborted."""

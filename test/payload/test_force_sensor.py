@@ -104,4 +104,4 @@ def test_the_command_writes_what_controllers_take(tmp_path: Path, monkeypatch, c
     weight = written["admittance_controller"]["ros__parameters"]["gravity_compensation"]["CoG"]["force"]
     assert weight == pytest.approx(9.81 * shown["mass"])
     assert cli.main(["force-sensor", "turned.npz", "--sensor", "wrist"]) == 2
-    assert "it has ft (--sensor)" in capsys.readouterr().err
+    assert "(recorded: ft); choose one with --sensor" in capsys.readouterr().err

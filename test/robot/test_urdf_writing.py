@@ -237,3 +237,10 @@ def test_places_of_elements_agree_with_a_parser(seed):
             compare(*pair)
 
     compare(markup.locate(text), parsed)
+
+
+def test_only_numbers_of_inertia_are_read():
+    """Attributes of an inertia that URDF does not know may hold anything."""
+    urdf = random_urdf(np.random.default_rng(0), 2).replace("<mass ", '<mass name="joint0" ')
+    model = load_model(urdf)
+    assert load_model(write_urdf(model, model.body_prior)).link_names == model.link_names

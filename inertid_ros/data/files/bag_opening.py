@@ -1,6 +1,6 @@
 """Files of a bag and their messages, also of a bag that was not closed.
 
-A bag library (see ``bag_backends``) reads bags that are compressed as a whole, and plays all bags. Such a library
+A bag library (see ``bag_backends``) reads bags that are compressed as a whole, and replays any bag. Such a library
 trusts the declarations of a file: a Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be
 computed, and metadata may keep a YAML library busy for minutes, or name files anywhere. So this module checks a bag
 before the library opens it.

@@ -211,7 +211,7 @@ class McapFile:
                 f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
                 f" install it with: pip install {package}") from error
         if len(inside) > size:
-            raise ValueError("holds a chunk of another size than it declares")
+            raise ValueError("holds a chunk whose size differs from its header")
         if len(inside) < size:
             self.is_damaged = True
         elif checksum and zlib.crc32(inside.data) != checksum:
@@ -241,7 +241,7 @@ def check_chunks(path: Path) -> None:
                     raise FormatError("holds a chunk that is cut short") from None
                 budget.take(declared, "a chunk")
                 if compression == "zstd" and not _is_one_frame(bytes(data), declared):
-                    raise FormatError("holds a chunk of another size than it declares")
+                    raise FormatError("holds a chunk whose size differs from its header")
 
 
 def _chunk_fields(chunk: Bytes) -> tuple[int, int, str, Bytes]:

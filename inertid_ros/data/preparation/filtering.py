@@ -116,7 +116,7 @@ def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None 
 
 
 def _without_long_losses(recorded: CleanChannels, longest: float) -> CleanChannels:
-    """Cut runs of interpolated motion that are longer than ``longest`` [s]; gaps remain."""
+    """Remove runs of interpolated motion that are longer than ``longest`` [s], which leaves gaps."""
     motion = [flags.any(axis=1) for channel, flags in recorded.replaced.items() if channel != "effort"]
     unknown = np.any(motion, axis=0)
     if not unknown.any():

@@ -340,7 +340,7 @@ class EffortComparison:
         return np.eye(len(order))[order]
 
     def _both(self, change: Array) -> dict[str, Any]:
-        """Changes of motion and mixing that map positions and efforts of the joints alike, by ``(n, n)``."""
+        """Fields ``motion`` and ``mixing`` after one map ``(n, n)`` of both joint positions and efforts."""
         return {"motion": self._moved(change), "mixing": change @ self.recorded.mixing}
 
     def _moved(self, change: Array) -> DriveMotion:

@@ -57,8 +57,8 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     width = float(scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds).x[2])
     if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
-            f"{key}: the area is empty: its points are at most {width:.4g} m from its edges, and the margin is"
-            f" {margin:.4g} m; widen the area or lower the margin"
+            f"{key}: the margin of {margin:.4g} m leaves no area: the largest inscribed circle has a radius of"
+            f" {width:.4g} m; widen the area or lower the margin"
         )
     return Polygon(normals, offsets + margin, width - margin)
 

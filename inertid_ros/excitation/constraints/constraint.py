@@ -137,10 +137,10 @@ State = tuple[Array, Array, Array]
 
 
 class Constraint(Protocol):
-    """Constraint on a motion within the joint limits: C functions of the state, the channels, must not be negative.
+    """Constraint on a motion within the joint limits.
 
-    Constraints can be pickled. If the functions depend on positions alone (``positions_only``), the penalty is cheap,
-    and the search evaluates it at more instants.
+    Its C channels are functions of the state and must be non-negative. Constraints can be pickled. If the channels
+    depend on positions alone (``positions_only``), the penalty is cheap, and the search evaluates it at more instants.
     """
 
     positions_only: bool
@@ -153,7 +153,10 @@ class Constraint(Protocol):
         return False
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
-        """Values ``(N, C)`` of channels at samples ``(N, n)``; a value that is not negative may be a lower bound."""
+        """Values ``(N, C)`` of channels at samples ``(N, n)``.
+
+        A non-negative value may be only a lower bound of the exact value; see :meth:`values`.
+        """
 
     def values(self, q: Array, v: Array, a: Array, channels: Indices) -> Array:
         """Exact values ``(K,)`` at samples ``(K, n)``, of one channel each."""

@@ -75,7 +75,10 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
 
 
 def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
-    """Factor the Hessian by QR of its rows, without squares; the data's slope is the rotated residual."""
+    """Factor the Hessian by QR of its square-root rows, without forming products.
+
+    The gradient of the data term comes from the rotated residual.
+    """
     size, rows = len(x), curvature.rows
     whole = np.zeros((size + 1, size + 1), order="F")
     whole[:, :size] = convex_program.r_factor[:, :size]

@@ -98,7 +98,8 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPa
         demo.wait_for("joint states of the simulator", lambda: states and commands.get_subscription_count())
         start = JointOrder(model.joint_names).sample(states[-1])
         if start is None:
-            raise InertidError("the simulator's joint states have other joints; see its log")
+            raise InertidError(
+                "the simulator publishes joints that differ from those of the model; see the log of the simulator")
         commands.publish(to_joint_trajectory(movements(model, start.position, rng, _WORK_S)))
         print("the arm works; the online node follows its parameters ...", flush=True)
         demo.wait_for("parameters of the online node", lambda: parameters and client.server_is_ready())

@@ -1,6 +1,9 @@
 """Joints of a parsed URDF: movable and held joints, links, limits, friction, and the Pinocchio model."""
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,12 +121,32 @@ def check_supported(root: etree._Element) -> None:
 def full_model(root: etree._Element, gravity: Sequence[float], free: bool) -> pin.Model:
     """Pinocchio's model of all joints, on a base that is fixed or moves freely."""
     base = (pin.JointModelFreeFlyer(),) if free else ()
-    try:
-        model = pin.buildModelFromXML(without_geometry(root), *base)
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
+    with _library_errors() as reasons:
+        try:
+            model = pin.buildModelFromXML(without_geometry(root), *base)
+        except (ValueError, RuntimeError) as error:
+            model, failure = None, str(error)
+    if model is None:
+        reason = (*reasons, *failure.splitlines())[0].removeprefix("Error:").strip()
+        raise ModelError(f"URDF: Pinocchio refuses it ({reason}); fix the URDF")
     model.gravity.linear = np.array(gravity, dtype=float)
     return model
+
+
+@contextmanager
+def _library_errors() -> Iterator[list[str]]:
+    """Yield a list that receives the lines that libraries write to stderr in this block, once it has ended."""
+    lines: list[str] = []
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            file.seek(0)
+            lines += filter(None, file.read().decode(errors="replace").splitlines())
 
 
 def reduced_model(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:

@@ -236,8 +236,8 @@ def origin(parent: etree._Element) -> tuple[np.ndarray, np.ndarray]:
 
 
 def axis(joint: etree._Element) -> np.ndarray:
-    """Unit axis of a movable joint; default (1, 0, 0)."""
-    value = vector(joint, "axis", "xyz", (1, 0, 0))
+    """Unit axis of a movable joint; (1, 0, 0) without an ``<axis>``. For one without numbers, readers take zero."""
+    value = vector(joint, "axis", "xyz", (1, 0, 0) if joint.find("axis") is None else (0, 0, 0))
     length = float(np.linalg.norm(value))
     if length < 1e-9:
         raise ModelError(f"{place(joint)}: axis is zero; {_HINT}")

@@ -88,7 +88,7 @@ def _check_lengths(length: float, mass: float) -> None:
     densities = np.log10(of_masses * mass / (factors * length) ** 3 / _USUAL_DENSITY)
     unit, factor, of_mass = _LENGTH_UNITS[int(np.argmin(np.hypot(sizes, densities)))]
     raise ModelError(
-        f"URDF: its longest chain of joints has {length:.3g} m, and its mass is {mass:.3g} kg; lengths seem to be"
+        f"URDF: its longest chain of joints is {length:.3g} m long, and its mass is {mass:.3g} kg; lengths seem to be"
         f" in {unit}: multiply xyz of every <origin>, and size, radius, length and scale of every shape, by {factor:g}"
         + (f", masses by {of_mass:g}" if of_mass != 1 else "")
         + ", and correct inertias, too; or export it again in metres and kilograms"

@@ -147,7 +147,7 @@ def test_a_planned_motion_stays_in_balance():
     [
         (AreaOptions(), 0.0, "has 0 corners"), (AreaOptions((0, 1), (0, 0)), 0.0, "has 2 corners"),
         (AreaOptions((0, 1, 2), (0, 1, 2)), 0.0, "on a line"),
-        (SQUARE, 0.31, "its points are at most 0.3 m"),
+        (SQUARE, 0.31, "has a radius of 0.3 m"),
     ],
 )
 def test_empty_areas_are_refused(area, margin, words):

@@ -81,6 +81,13 @@ def test_an_impossible_origin_is_refused(xyz):
 def test_a_zero_axis_is_refused(joint_type):
     joint = _joint("j", "base", "arm", joint_type, f'<axis xyz="0 0 0"/>{LIMIT}')
     _refuse(_arm(joint=joint), "^URDF joint 'j': axis is zero")
+    _refuse(_arm(joint=joint.replace(' xyz="0 0 0"', "")), "^URDF joint 'j': axis is zero")
+
+
+def test_the_reason_of_a_library_is_in_the_error(capfd):
+    """Pinocchio's parser of URDF prints it to stderr and raises an error without it."""
+    _refuse(_arm(joint=_joint("j", "base", "arm", more='<axis xyz="0 0 1"/>')), r"\[j\] .* does not specify limits")
+    assert not capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class BrokenBoundError(AssertionError):
     """A reader raised something else than an error of the package, or one of several lines, or took too long."""
 
 
-class _Late(BaseException):
+class LateError(BaseException):
     """Time is up; no handler of the reader catches it."""
 
 
@@ -34,13 +34,13 @@ def check(read: Callable[[bytes], object], content: bytes) -> bool:
     """
     started = time.process_time()
     try:
-        with _time_limit(), memory_limit():
+        with time_limit(SECONDS), memory_limit():
             read(content)
         accepted = True
     except InertidError as error:
         check_message(str(error))
         accepted = False
-    except _Late:
+    except LateError:
         raise BrokenBoundError(f"takes longer than {SECONDS:g} s") from None
     except MemoryError:
         gc.collect()
@@ -58,11 +58,13 @@ def check_message(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _time_limit() -> Iterator[None]:
-    def end(_number: int, _frame: object) -> None:
-        raise _Late
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise LateError after this time of the processor, or after a longer wait."""
 
-    timers = ((signal.ITIMER_PROF, signal.SIGPROF, SECONDS), (signal.ITIMER_REAL, signal.SIGALRM, _WAIT_S))
+    def end(_number: int, _frame: object) -> None:
+        raise LateError
+
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, _WAIT_S))
     before = [(number, signal.signal(number, end)) for _, number, _ in timers]
     for timer, _, seconds in timers:
         signal.setitimer(timer, seconds)
