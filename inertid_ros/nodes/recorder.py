@@ -4,6 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import compress, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
+from inertid_ros.data.messages import JOINT_CHANNELS, JOINT_STATE, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
@@ -31,7 +32,7 @@ from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
 from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
-from .spin import run_node
+from .spin import raise_priority, run_node
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 _SCARCE_SPACE_FACTOR = 2.0  # warning below this multiple of the minimum space for a recording
@@ -86,6 +87,7 @@ class Recorder(Node):
         self.create_timer(0.2, self._publish_status, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._publish_status()
+        raise_priority(self, 0)  # states that it loses are lost for the calibration
 
     # Services
 
@@ -176,48 +178,70 @@ class Recorder(Node):
             _Arrived(received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
             for data, received, arrival_ns in topic.take_with_arrival()]
-        now = self._now_ns()
-        ahead_s = (self.get_clock().now().nanoseconds - now) * 1e-9
-        for message in sorted(arrived, key=lambda message: message.received):
-            self._receive(message, now, ahead_s)
+        now_ns = self._now_ns()
+        ahead_s = (self.get_clock().now().nanoseconds - now_ns) * 1e-9
+        for received, topic, data, _ in arrived:
+            header_ns = stamp_of_serialized(data) if self.sources[topic].is_sampled else 0
+            self.streams[topic].add(received, received + ahead_s - header_ns * 1e-9 if header_ns else math.nan)
+        arrived.sort(key=lambda message: message.received)
+        for topic, messages in groupby(arrived, key=lambda message: message.topic):
+            receive = self._receive_states if self.sources[topic].type == JOINT_STATE else self._receive
+            receive(topic, list(messages), now_ns)
         self.session.poll(self._now_ns())
 
-    def _receive(self, message: _Arrived, now_ns: int, ahead_s: float) -> None:
-        """Process one message; ``ahead_s`` is the time of the node's clock minus that of the steady clock [s]."""
-        received, index, data, arrival_ns = message
-        source, stream = self.sources[index], self.streams[index]
-        header_ns = stamp_of_serialized(data) if source.is_sampled else 0
-        stream.add(received, received + ahead_s - header_ns * 1e-9 if header_ns else math.nan)
-        recording = self.session.recording_of(source, len(data), arrival_ns, now_ns)
-        is_wrench = source.name in self.wrench_topics
-        if recording is None and not is_wrench:
-            return
-        if recording is not None and not source.is_sampled:
-            recording.add(index, data, self.get_clock().now().nanoseconds, {})
-            return
-        try:
-            layout = self._layout(source, data)
-        except ValueError as error:
-            if recording is not None:
+    def _receive_states(self, topic: int, messages: Sequence[_Arrived], now_ns: int) -> None:
+        """Process consecutive joint states of a topic; those of one layout are decoded and checked together."""
+        source, stream = self.sources[topic], self.streams[topic]
+        waiting = [
+            message for message in messages
+            if self.session.recording_of(source, len(message.data), message.arrival_ns, now_ns) is not None]
+        recording = self.session.recording
+        while recording is not None and waiting:
+            try:
+                layout = self._layout(source, waiting[0].data)
+            except ValueError as error:
                 recording.reject(f"{source.name}: a message {error}; check its publisher")
-            return
-        stamp_ns, values = self._stamp(data, arrival_ns), layout.values(np.frombuffer(data, dtype=np.uint8)[None])
-        channels = {channel: rows[0] for channel, rows in values.items()}
-        if is_wrench:
-            wrench = self.watch.add(source.name, stamp_ns, channels["wrench"])
-            stream.add_values(received, wrench)
-            channels = {f"{WRENCH_PREFIX}{source.frame or layout.source[0]}": wrench}
-        if recording is None:
-            return
-        if source.type != JOINT_STATE:
-            recording.add(index, data, stamp_ns, channels)
-            return
-        names, effort = list(layout.source), channels["effort"]
-        if recording.add_joint_state(
-            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)):
-            self.session.note_joint_state(now_ns)
-            stream.add_values(received, effort)
-            self.joints[source.name] = names
+                del waiting[0]
+                continue
+            count = next((k for k, message in enumerate(waiting) if not layout.fits(message.data)), len(waiting))
+            alike, waiting = waiting[:count], waiting[count:]
+            contents = [message.data for message in alike]
+            rows = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(alike), -1)
+            stamps = np.array([self._stamp(message.data, message.arrival_ns) for message in alike])
+            values = layout.values(rows)
+            channels = [values[channel] for channel in JOINT_CHANNELS]
+            accepted = recording.add_joint_states(topic, contents, layout.source, stamps, channels)
+            for message, effort in compress(zip(alike, values["effort"], strict=True), accepted):
+                stream.add_values(message.received, effort)
+            if any(accepted):
+                self.session.note_joint_state(now_ns)
+                self.joints[source.name] = layout.source
+
+    def _receive(self, topic: int, messages: Sequence[_Arrived], now_ns: int) -> None:
+        """Process messages of a topic without joint states, one by one."""
+        source, stream = self.sources[topic], self.streams[topic]
+        for received, _, data, arrival_ns in messages:
+            recording = self.session.recording_of(source, len(data), arrival_ns, now_ns)
+            is_wrench = source.name in self.wrench_topics
+            if recording is None and not is_wrench:
+                continue
+            if recording is not None and not source.is_sampled:
+                recording.add(topic, data, self.get_clock().now().nanoseconds, {})
+                continue
+            try:
+                layout = self._layout(source, data)
+            except ValueError as error:
+                if recording is not None:
+                    recording.reject(f"{source.name}: a message {error}; check its publisher")
+                continue
+            stamp_ns, values = self._stamp(data, arrival_ns), layout.values(np.frombuffer(data, dtype=np.uint8)[None])
+            channels = {channel: rows[0] for channel, rows in values.items()}
+            if is_wrench:
+                wrench = self.watch.add(source.name, stamp_ns, channels["wrench"])
+                stream.add_values(received, wrench)
+                channels = {f"{WRENCH_PREFIX}{source.frame or layout.source[0]}": wrench}
+            if recording is not None:
+                recording.add(topic, data, stamp_ns, channels)
 
     def _layout(self, source: Source, data: bytes) -> CdrLayout:
         """Return the layout of a message, mostly that of the topic's last message; ValueError as :func:`layout_of`."""

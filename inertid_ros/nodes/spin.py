@@ -28,7 +28,7 @@ from inertid_ros.ros.topics import STEADY
 
 _SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also without other events
 _CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a ticking node without callbacks_s
-_NICE_VALUE = -10  # nice value of a node that moves a robot
+_NICE_VALUE = -10  # nice value of a node that moves a robot, and of the recorder
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # from <signal.h>
 _MIDDLEWARE_END_S = 1.0  # for the middleware to end

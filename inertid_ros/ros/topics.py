@@ -40,7 +40,7 @@ BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 UNNAMED = "_NODE_NAME_UNKNOWN_"
 """Node name of a publisher whose node is not in the ROS graph yet, or was killed and is still in the graph."""
 
-_MAX_TAKEN = 1000  # messages per call, so that timers run on time while a long queue is taken
+_MAX_TAKEN = 250  # messages per call, so that timers run on time while a long queue is taken
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
@@ -163,7 +163,7 @@ class PolledSubscription:
         self._taken = time.monotonic()
 
     def take(self) -> list[tuple[Any, float]]:
-        """Return waiting messages, oldest first, with their receipt on the steady clock [s]; at most 1000.
+        """Return waiting messages, oldest first, with their receipt on the steady clock [s]; at most 250.
 
         The middleware stamps the receipt by the system clock. If that clock has stepped, or the stamp is missing, the
         receipt lies between the last call and this call.

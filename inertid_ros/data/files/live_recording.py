@@ -71,25 +71,40 @@ class LiveRecording:
         """Rate of the joint states [Hz], from the median of recent stamp steps; 0 while unknown."""
         return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
 
-    def add_joint_state(self, topic: int, data: bytes, names: list[str], stamp_ns: int,
-            channels: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
-        """Take one joint state; False if it was rejected (:attr:`last_error`).
+    def add_joint_state(self, topic: int, data: bytes, names: Sequence[str], stamp_ns: int,
+            channels: Sequence[ArrayLike]) -> bool:
+        """Take one joint state; False if it was rejected (:attr:`last_error`); see :meth:`add_joint_states`."""
+        rows = [np.atleast_2d(np.asarray(values, dtype=float)) for values in channels]
+        return self.add_joint_states(topic, [data], names, np.array([stamp_ns]), rows)[0]
 
-        ``topic`` is the index of the topic in the bag, ``data`` the serialised message, and ``channels`` are position,
-        velocity and effort.
+    def add_joint_states(self, topic: int, messages: Sequence[bytes], names: Sequence[str],
+            stamps_ns: NDArray[np.int64], channels: Sequence[NDArray[np.float64]]) -> list[bool]:
+        """Take joint states of the same joints, and flag the accepted messages.
+
+        Parameters
+        ----------
+        topic : index of the topic in the bag.
+        messages : k serialised messages, in the order of their arrival.
+        channels : position, velocity and effort, ``(k, n)`` each; velocity and effort may be empty.
         """
-        position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
-
-        samples = self.assembler.samples
+        position, velocity, effort = channels
+        samples, counted = self.assembler.samples, self.assembler.messages
         try:
-            self._check(tuple(names), stamp_ns, position, effort)
-            if self.assembler.add_joint_states(names, stamp_ns, position, velocity, effort):
-                self._write(topic, stamp_ns, data)  # else the message lacks the wanted joints (such as a gripper's)
+            self._check(tuple(names), stamps_ns, position, effort)
+            taken = self.assembler.add_joint_states(names, stamps_ns, position, velocity, effort)
         except RecordingError as error:
-            return self._refuse(error)
-        if self.assembler.samples > samples:
-            self._count_accepted(stamp_ns)
-        return True
+            if len(messages) == 1:
+                return [self._refuse(error)]
+            self.assembler.messages = counted
+            return [
+                self.add_joint_state(topic, message, names, int(stamps_ns[row]), [values[row] for values in channels])
+                for row, message in enumerate(messages)]
+        for message, stamp_ns in zip(messages, stamps_ns.tolist(), strict=True):
+            if taken:  # else the messages lack the wanted joints, such as those of a gripper
+                self._write(topic, stamp_ns, message)
+            if self.assembler.samples > samples:
+                self._count_accepted(stamp_ns)
+        return [True] * len(messages)
 
     def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, NDArray[np.float64]]) -> bool:
         """Take a message with values of further channels (see :meth:`.RecordingAssembler.add`); False if rejected.
@@ -123,19 +138,19 @@ class LiveRecording:
             self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
         return block, gaps
 
-    def _check(self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64],
+    def _check(self, names: tuple[str, ...], stamps_ns: NDArray[np.int64], position: NDArray[np.float64],
             effort: NDArray[np.float64]) -> None:
-        if stamp_ns <= 0:
+        if (stamps_ns <= 0).any():
             raise RecordingError(
-                f"{self.name}: header.stamp is {stamp_ns} ns; let the publisher stamp joint states, or use the times"
-                " of arrival (stamps: arrival for the recorder, prepare.stamps: arrival for its bags)")
+                f"{self.name}: header.stamp is {stamps_ns.min()} ns; let the publisher stamp joint states, or use the"
+                " times of arrival (stamps: arrival for the recorder, prepare.stamps: arrival for its bags)")
         if not np.isfinite(position).all():
             raise RecordingError(f"{self.name}: position is not finite; check the driver")
-        if len(effort) != len(names):
+        if effort.shape[1] != len(names):
             return  # the assembler raises
         # Joints without an effort interface report NaN from the start.
-        silent = self._silent.setdefault(names, np.isnan(effort))
-        if not np.isfinite(effort[~silent]).all():
+        silent = self._silent.setdefault(names, np.isnan(effort[0]))
+        if not np.isfinite(effort[:, ~silent]).all():
             raise RecordingError(f"{self.name}: effort is not finite; check the driver")
 
     def _refuse(self, error: RecordingError) -> bool:
