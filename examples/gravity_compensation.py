@@ -32,7 +32,7 @@ from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.conversions import JointOrder, JointSample
-from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 
 PERIOD_S = 0.005

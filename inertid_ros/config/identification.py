@@ -7,7 +7,7 @@ import attrs
 from inertid_ros.core.errors import ConfigurationError
 
 from .option_fields import REQUIRED, named, option
-from .robot import DRIVE_TERMS
+from .robot import CHANGING_TERMS, DRIVE_TERMS
 
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
 EQUATION_TYPES = ("force", *MOMENTUM_EQUATIONS)
@@ -92,7 +92,7 @@ class IdentifyOptions:
         " not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that result; the"
         " name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
         maximum=100.0)
-    changing_terms: tuple[str, ...] = option(("viscous", "coulomb", "offset", "stribeck"), "with identify.prior"
+    changing_terms: tuple[str, ...] = option(CHANGING_TERMS, "with identify.prior"
         " set: drive terms that get new values for the new recordings, since friction changes from day to day",
         choices=DRIVE_TERMS)
     drive_gains: bool = option(False, "estimate the gain of every joint's drive, a factor on its efforts; needs"

@@ -12,6 +12,8 @@ from .option_fields import REQUIRED, TRIPLE, named, option, vector
 BASES = ("fixed", "free")
 # In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists other places to change.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
+FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
+CHANGING_TERMS = ("viscous", "coulomb", "offset", "stribeck")  # from day to day, as lubricant and drives warm up
 PLATE_MEASUREMENTS = ("wrench", "pressure")
 TERM_SIGNALS = ("q", "v", "a", "direction", "load")
 """Signals in formulas of user terms: position, velocity, acceleration, direction of sliding from -1 to 1, and torque

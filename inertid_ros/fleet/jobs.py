@@ -12,6 +12,7 @@ import numpy as np
 
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import CHANGING_TERMS
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, all_parts
@@ -33,8 +34,8 @@ from inertid_ros.report.report_content import records
 from inertid_ros.robot.model import RobotModel, load_model
 
 STORE_FORMAT = 2  # format of stored results of bags and robots; a new format invalidates all stored results
-_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # terms of drives and couplings that differ between bags
 _EXCLUDED_TERM = "stribeck"  # only some bags determine it, and all bags need the same columns
+_CHANGING_TERMS = tuple(term for term in CHANGING_TERMS if term != _EXCLUDED_TERM)  # that differ between bags
 
 
 def fleet_configuration(configuration: Configuration) -> Configuration:

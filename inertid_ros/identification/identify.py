@@ -17,9 +17,9 @@ from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .continuation import Continuation, EarlierFit, own_prior_spreads
-from .drive_terms import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
 from .term_choice import choose_terms
+from .term_significance import check_stribeck, with_transition_speeds
 
 _LOAD_ITERATIONS = 2  # friction loads of prior and estimated bodies differ little; two iterations suffice
 

@@ -31,7 +31,7 @@ from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
-from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
+from .term_significance import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
 
 _MAX_REWEIGHTINGS = 30
 _REWEIGHTING_TOLERANCE = 3e-3

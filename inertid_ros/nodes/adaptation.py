@@ -29,8 +29,8 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.controller import CommandTopic, ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
+from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import known_parameters
-from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .robot_states import RobotStates, joint_states_status, timing_status

@@ -14,7 +14,7 @@ from inertid_ros.action import Excite
 from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.parameters import check_given_parameters, declare
+from inertid_ros.ros.node_parameters import check_given_parameters, declare
 from inertid_ros.ros.topics import LATCHED
 
 from .flow_client import FlowClient, FlowError, Interrupted

@@ -28,7 +28,7 @@ from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
-from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
 from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources

@@ -15,7 +15,7 @@ from inertid_ros.data.files.bag_opening import open_playback
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.ros.conversions import to_time
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
-from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.topics import LATCHED, STEADY, message_class
 
 from .spin import run_node

@@ -30,8 +30,8 @@ from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
 from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judged
+from inertid_ros.ros.node_parameters import declare, guard, read
 from inertid_ros.ros.parameter_messages import known_parameters
-from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
 from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot

@@ -23,7 +23,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
-from inertid_ros.ros.parameters import check_given_parameters
+from inertid_ros.ros.node_parameters import check_given_parameters
 from inertid_ros.ros.topics import STEADY
 
 _SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also without other events

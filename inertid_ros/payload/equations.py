@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
@@ -23,7 +24,6 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-_DRIFTING_TERMS = ("viscous", "coulomb", "stribeck")
 _PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; vague prior that bounds undetermined parameters
 
 
@@ -64,7 +64,7 @@ class FrictionDrift:
 def friction_drift_root(layout: ParameterLayout, parameters: Array, share: float) -> Array:
     """Root ``(p, k)`` of the covariance of friction drift; offsets drift by ``share`` of Coulomb friction."""
     deviation = np.zeros(layout.size)
-    for term in _DRIFTING_TERMS:
+    for term in FRICTION_TERMS:
         deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
     if "coulomb" in layout.drive_terms and "offset" in layout.drive_terms:
         deviation[layout.drive("offset")] = share * np.abs(parameters[layout.drive("coulomb")])

@@ -13,9 +13,9 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.term_significance import DriveTermFit, DriveTermTest
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import load_model
 

@@ -28,7 +28,7 @@ from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared  # noqa: E402
 from inertid_ros.config.yaml_files import known_keys  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
 from inertid_ros.nodes import MODULES  # noqa: E402
-from inertid_ros.ros.parameters import check_given_parameters, declare  # noqa: E402
+from inertid_ros.ros.node_parameters import check_given_parameters, declare  # noqa: E402
 
 SEEDS = st.integers(0, 2**32 - 1)
 DRAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)

@@ -24,7 +24,7 @@ from inertid_ros.config.option_fields import named, option, section  # noqa: E40
 from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
 from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
+from inertid_ros.ros.node_parameters import declare, guard, read  # noqa: E402
 
 
 @attrs.frozen

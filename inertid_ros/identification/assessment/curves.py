@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import prediction_variance
@@ -19,7 +20,6 @@ from .torque_confidence import TorqueConfidence
 
 MAX_CURVE_POINTS, MIN_CURVE_POINTS = 300, 60  # per curve: resolution of a page, and enough to draw the motion
 _MAX_POINTS_PER_PAGE = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
-FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
 # Plotted samples per joint and of all joints, and points of a friction curve.
 _FRICTION_POINTS_PER_JOINT, _MAX_FRICTION_POINTS, _CURVE_SPEEDS = 200, 1400, 41
 _LITTLE_USED_SHARE = 0.3  # of a limit; a joint that uses less has room for more motion

@@ -126,11 +126,15 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
     if confidence is not None:
         total = float(np.linalg.norm(confidence.deviation) / np.linalg.norm(confidence.torque))
         if total > _UNKNOWN_TORQUE_SHARE:
-            evidence = f"predicted torque over the robot's range is uncertain by {100 * total:.0f} % (1 sigma)"
+            evidence = (
+                f"predicted torque over the robot's range is uncertain by {100 * total:.0f} % (1 sigma;"
+                f" limit {100 * _UNKNOWN_TORQUE_SHARE:.0f} %)")
             yield Finding.with_remedy("little_excited", Severity.REJECT, evidence)
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN_TORQUE_SHARE:
-                evidence = f"{joint}: predicted torque over its range is uncertain by {100 * share:.0f} % (1 sigma)"
+                evidence = (
+                    f"{joint}: predicted torque over its range is uncertain by {100 * share:.0f} % (1 sigma; limit"
+                    f" {100 * _OPEN_TORQUE_SHARE:.0f} %)")
                 yield Finding.with_remedy("little_excited", Severity.CARE, evidence, joint)
     measured = np.unique(np.concatenate(estimate.equations.columns))
     every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
@@ -141,7 +145,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         evidence = (
             f"the motion determines {len(every) - len(lost)} of the bodies' {len(every)} base parameters; not"
             f" determined separately: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
-        yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
+        yield Finding.with_remedy("not_separated", Severity.NOTICE, evidence)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import Ellipsoid, pseudo_inertia, transform
 from inertid_ros.identification.solvers.coordinates import contradicted_friction
@@ -22,7 +23,6 @@ _MAX_NAMES = 4  # names in a message
 # Efforts count as free of friction if friction is at most the first share of each joint's torque, and the error of all
 # joints at most the second value: real robots have more friction.
 _FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
-_FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; a stronger spring is visible, and would be declared
 
 
@@ -140,7 +140,7 @@ def _no_friction(estimate: Estimate) -> Iterator[Finding]:
     measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
     if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:
         return
-    columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
+    columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in FRICTION_TERMS])
     friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
     shares = [
         np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])

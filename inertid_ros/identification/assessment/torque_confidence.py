@@ -25,7 +25,8 @@ from .estimate import Estimate
 RANDOM_STATES = 500
 _SPEED_SHARE = 0.5  # of the velocity limits
 _OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations as in oscillations of half a hertz
-_MIN_TORQUE_SHARE = 0.01  # of the largest joint torque: coupling, such as contact wrenches, hides smaller torques
+_MIN_SHOWN_SHARE = 1e-3  # of the largest joint torque: a smaller torque does not count in shares of its uncertainty
+_MIN_SCALE_SHARE = 0.01  # of the largest joint torque: coupling, such as contact wrenches, hides smaller torques
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TorqueConfidence:
     @cached_property
     def shares(self) -> Array:
         """Deviation ``(n,)`` over each joint's torque, or over a thousandth of the largest torque if that is larger."""
-        return self.deviation / _at_least_thousandth(self.torque)
+        return self.deviation / _at_least_shown(self.torque)
 
     @property
     def share(self) -> float:
@@ -150,7 +151,7 @@ class TorqueScale:
         raised = []
         for sizes in (scale.torque, scale.variation):
             values = sizes.copy()
-            values[joints] = np.maximum(values[joints], _MIN_TORQUE_SHARE * scale.torque[joints].max(initial=0.0))
+            values[joints] = np.maximum(values[joints], _MIN_SCALE_SHARE * scale.torque[joints].max(initial=0.0))
             raised.append(np.where(measured.torque > 0, values, 0.0))
         return cls(*raised)
 
@@ -242,7 +243,7 @@ def compare_results(
         states = sample_states(first.model)
         torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
         change, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
-        shares = change / _at_least_thousandth(size)
+        shares = change / _at_least_shown(size)
         differences = dict(zip(first.model.joint_names, shares.tolist(), strict=True))
     return geodesic_distance(*bodies), differences, _changes(first, second)
 
@@ -260,6 +261,6 @@ def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange
     return tuple(sorted(changes, key=lambda change: -np.nan_to_num(abs(change.deviations))))
 
 
-def _at_least_thousandth(torque: Array) -> Array:
+def _at_least_shown(torque: Array) -> Array:
     """Torque ``(n,)`` of joints, raised to at least a thousandth of the largest torque."""
-    return np.maximum(torque, 1e-3 * max(float(torque.max()), 1e-300))
+    return np.maximum(torque, _MIN_SHOWN_SHARE * max(float(torque.max()), 1e-300))

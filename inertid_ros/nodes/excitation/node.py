@@ -31,7 +31,7 @@ from inertid_ros.nodes.robot_states import joint_states_status, timing_status
 from inertid_ros.nodes.spin import raise_priority, refuse_impossible_transitions, run_node
 from inertid_ros.ros.conversions import JointSample, to_joint_trajectory
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
-from inertid_ros.ros.parameters import declare, guard, read
+from inertid_ros.ros.node_parameters import declare, guard, read
 from inertid_ros.ros.topics import LATCHED, STATE
 
 from .goal import Ending, GoalOutcome, Planning

@@ -36,7 +36,7 @@ from inertid_ros.nodes.online import Online
 from inertid_ros.nodes.recorder import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
-from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.node_parameters import declare
 
 FILE = "inertid_ros.policy.xml"
 _POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
