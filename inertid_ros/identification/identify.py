@@ -84,7 +84,7 @@ def identify(
     equations = equations_of(source, options.equations)
     further: Iterable[Samples] = ()
     if isinstance(data, StreamedSamples):
-        data, further = data.kept, data.further
+        further, data = data.further, data.kept
     if further and not takes_further(equations, options):
         raise IdentificationError("identify: these options need every sample; give all samples in memory")
     continuation = None if earlier is None else Continuation(earlier, equations.model, options)

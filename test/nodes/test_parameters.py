@@ -30,8 +30,8 @@ from inertid_ros.ros.node_parameters import declare, guard, read  # noqa: E402
 @attrs.frozen
 class Options:
     rate_hz: float = option(1.0, "a rate [Hz]", minimum=0.0, maximum=10.0)
-    numbers: tuple[float, ...] = option((), "some numbers", of=float)
-    counts: tuple[int, ...] = option((), "some whole numbers", of=int)
+    numbers: tuple[float, ...] = option((), "some numbers", of=tuple[float, ...])
+    counts: tuple[int, ...] = option((), "some whole numbers", of=tuple[int, ...])
     terms: tuple[str, ...] = option(("a", "b"), "some terms", choices=("a", "b"))
     highest: Mapping[str, float] = named(float, "a value", "highest_names", minimum=0.0)
     robot: RobotOptions = section(RobotOptions)
