@@ -100,8 +100,8 @@ def option(default: Any, description: str, minimum: float | None = None, maximum
     """
     if of is None and isinstance(default, tuple):
         of = GenericAlias(tuple, (type(default[0]) if default else str, ...))
-    of = of or type(default)
-    single = Option("", *_type_of(of), default, description, minimum, maximum, tuple(choices), _length_of(of))
+    scalar, is_list, length = _shape(of or type(default))
+    single = Option("", scalar, is_list, default, description, minimum, maximum, tuple(choices), length)
 
     def check(_instance: Any, attribute: Any, value: Any) -> None:
         single.check(attribute.name, value)
@@ -114,15 +114,12 @@ def vector(default: tuple[float, float, float], description: str, limit: float) 
     return option(default, description, -limit, limit, of=TRIPLE)
 
 
-def _type_of(kind: Any) -> tuple[type, bool]:
-    """Scalar type, and whether the value is a tuple."""
+def _shape(kind: Any) -> tuple[type, bool, int | None]:
+    """Scalar type, whether the value is a tuple, and the number of its elements; None for any number."""
     elements = get_args(kind)
-    return elements[0] if elements else kind, bool(elements)
-
-
-def _length_of(kind: Any) -> int | None:
-    elements = get_args(kind)
-    return len(elements) if elements and elements[-1] is not Ellipsis else None
+    if not elements:
+        return kind, False, None
+    return elements[0], True, None if elements[-1] is Ellipsis else len(elements)
 
 
 def named(element: Any, description: str, names: str, **limits: Any) -> Any:
@@ -139,7 +136,8 @@ def named(element: Any, description: str, names: str, **limits: Any) -> Any:
     if attrs.has(element):
         types = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
         return attrs.field(factory=dict, converter=dict, validator=types, metadata=metadata)
-    single = Option("", *_type_of(element), REQUIRED, description, length=_length_of(element), **limits)
+    scalar, is_list, length = _shape(element)
+    single = Option("", scalar, is_list, REQUIRED, description, length=length, **limits)
 
     def converted(values: Any) -> Any:
         return {name: single.converted(value) for name, value in dict(values).items()}
