@@ -29,6 +29,7 @@ SCALINGS: dict[str, Callable[[float], Scaling]] = {
 }  # fmt: skip
 KNOWN = {"reported": (0.02, True), "controller's reference": (0.0, True), "joint states alone": (0.0, False)}
 HORIZONS_S = (0.15, 0.2, 0.25, 0.3, 0.4)
+HORIZON_MOTIONS = 8
 LIMITS = simple_limits(2)
 
 
@@ -56,7 +57,8 @@ def outcome(seed: int, scaling: str = "", known: str = "controller's reference",
     horizons = HorizonTable(quick_plan(LIMITS, np.zeros(2), seed), LIMITS, execution)
     factor = SCALINGS[scaling](rng.uniform(2.0, 7.0)) if scaling else lambda _time: 1.0
     told_every, controller_state = KNOWN[known]
-    observed = move(horizons, factor, drives, sensors, told_every, seed, controller_state)
+    tolerance = MonitorOptions().tracking_tolerance
+    observed = move(horizons, factor, drives, sensors, told_every, seed, controller_state, tolerance)
     return _outcome(observed, horizons)
 
 
@@ -80,6 +82,7 @@ def scaled(pool: ProcessPoolExecutor, seeds: Sequence[int]) -> str:
             jump, speed = (max(getattr(each, key) for each in done) for key in ("jump", "joint_speed"))
             beyond = sum(each.joint_speed > 1.0 for each in done)
             rows.append([known, scaling, f"{found} of {len(done)}", f"{1e3 * jump:.1f}", f"{speed:.2f}", beyond])
+            print(*rows[-1], sep=" | ", flush=True)
     header = ("known by", "scaling", "found", "largest jump [mrad]", "largest speed of a joint / limit", "above limit")
     return table(header, rows)
 
@@ -93,11 +96,14 @@ def false_alarms(pool: ProcessPoolExecutor, hours: float) -> str:
         while sum(each.seconds for each in done) < 3600 * hours / 2:
             first = 100_000 + len(done)
             done += pool.map(partial(outcome, known=known), range(first, first + batch))
+            faults = sum(bool(each.fault) for each in done)
+            print(known, f"{len(done)} motions", f"{faults} faults", sep=" | ", flush=True)
         seconds = sum(each.seconds for each in done)
-        faults = [each.fault for each in done if each.fault]
+        messages = [each.fault for each in done if each.fault]
         error = max(each.tracking_error for each in done)
-        rows.append([known, f"{seconds / 3600:.2f}", len(done), sum(each.waits for each in done), len(faults),
-                     f"{1e3 * error:.0f}", "; ".join(sorted(set(faults))) or "none"])  # fmt: skip
+        rows.append([known, f"{seconds / 3600:.2f}", len(done), sum(each.waits for each in done), len(messages),
+                     f"{1e3 * error:.0f}", "; ".join(sorted(set(messages))) or "none"])  # fmt: skip
+        print(*rows[-1], sep=" | ", flush=True)
     header = ("known by", "hours", "motions", "waits at rest", "faults", "largest tracking error [mrad]", "messages")
     return table(header, rows)
 
@@ -139,9 +145,9 @@ At full speed, every fault is a false alarm:
 
 {false_alarms(pool, options.hours)}
 
-Time that a horizon follows the motion before it brakes:
+Time that a horizon follows the motion before it brakes, from at most {HORIZON_MOTIONS} motions:
 
-{horizons(pool, seeds)}"""
+{horizons(pool, seeds[:HORIZON_MOTIONS])}"""
     publish("speed-scaling", text)
 
 
