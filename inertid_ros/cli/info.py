@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_text(path: Path) -> bool:
-    """Whether a file looks like XML rather than like a recording."""
+    """True if a file looks like XML rather than like a recording."""
     if path.is_dir() or not path.exists():
         return False
     with open_file(path) as file:

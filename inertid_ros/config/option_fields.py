@@ -176,12 +176,12 @@ def options(tree: type, prefix: str = "") -> Iterator[Option]:
 
 
 def is_section(attribute: Any) -> bool:
-    """Whether a field is a nested option class."""
+    """True if a field is a nested option class."""
     return isinstance(attribute.type, type) and attrs.has(attribute.type)
 
 
 def is_named(attribute: Any) -> bool:
-    """Whether a field maps names to elements."""
+    """True if a field maps names to elements."""
     return "names" in attribute.metadata
 
 

@@ -127,7 +127,7 @@ def min_eigenvalue(pi: ArrayLike) -> Array:
 
 
 def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
-    """Whether each body is physically consistent: ``J(pi)`` positive definite ([Lee2019]_ eq. 3.2.7,
+    """True for each body that is physically consistent: ``J(pi)`` positive definite ([Lee2019]_ eq. 3.2.7,
     [Wensing2018]_ theorem 3)."""
     pi = np.asarray(pi, dtype=float)
     finite = np.isfinite(pi).all(axis=-1)

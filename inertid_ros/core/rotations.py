@@ -80,7 +80,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
     unit : ndarray, shape (N, 4)
         Without jumps of sign. The next valid quaternion (at the end: the last) replaces an invalid quaternion.
     invalid : ndarray of bool, shape (N,)
-        Whether the length of the measured quaternion is not 1 within 2 %, or not finite.
+        True if the length of the measured quaternion is not 1 within 2 %, or not finite.
 
     Raises
     ------

@@ -156,7 +156,7 @@ class Samples:
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """``(N, c)`` bool, whether a prediction can be compared with a measurement, at any speed of the joint."""
+        """``(N, c)`` bool: True if a prediction can be compared with a measurement, at any speed of the joint."""
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
         return usable if self.measured is None else usable & self.measured
 

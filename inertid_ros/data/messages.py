@@ -131,7 +131,7 @@ class CdrLayout:
         return tuple((slice(offset, offset + len(content)), content.tobytes()) for offset, content in self.fixed)
 
     def fits(self, message: bytes) -> bool:
-        """Whether one message has this layout; faster than :meth:`matches` for single messages."""
+        """True if one message has this layout; faster than :meth:`matches` for single messages."""
         return len(message) == self.length and all(message[place] == content for place, content in self._fixed_bytes)
 
     def matches(self, messages: Bytes) -> NDArray[np.bool_]:

@@ -50,7 +50,7 @@ class StampRepairs:
 
     @property
     def too_many_elsewhere(self) -> bool:
-        """Whether the user must decide which clock is right."""
+        """True if the user must decide which clock is right."""
         return self.elsewhere > MAX_OTHER_CLOCK_SHARE * self.total
 
     @property

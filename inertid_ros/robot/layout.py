@@ -56,7 +56,7 @@ class UserTerm:
 
     @property
     def uses_load(self) -> bool:
-        """Whether a formula depends on the torque of the bodies."""
+        """True if a formula depends on the torque of the bodies."""
         return any(signal == "load" for formula in self.formulas for signal, _ in formula.used)
 
 

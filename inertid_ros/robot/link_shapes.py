@@ -39,7 +39,7 @@ def _frames(model: RobotModel) -> dict[str, tuple[int, pin.SE3]]:
 
 
 def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[str, str]) -> bool:
-    """Whether a mesh of a moving link is far larger than the whole robot; if so, add a message to ``problems``."""
+    """True if a mesh of a moving link is far larger than the whole robot; if so, add a message to ``problems``."""
     length = longest_chain(model.pinocchio)
     if shape.surface is None or shape.body < 0 or not length:
         return False

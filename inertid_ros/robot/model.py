@@ -298,7 +298,7 @@ def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> Non
         return
     others = "1 more" if len(bad) == 2 else f"{len(bad) - 1} more"
     rest = f", also for {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
-    problem = "inertia is not physically consistent (no mass distribution has it)"
+    problem = "inertia is not physically consistent (impossible for any mass distribution)"
     _log.warning("%s '%s': %s%s; fits start from the nearest consistent inertia", what, bad[0], problem, rest)
 
 

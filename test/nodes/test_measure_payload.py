@@ -1,5 +1,6 @@
 """The payload flow: the excitation node moves the arm along a short motion, the online node tells what it holds."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,8 +78,12 @@ def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
         said = flow.log()
         assert flow.process.returncode == 0, said
         ros.until(lambda: payloads, "payload")
-        # The motion is short and a busy machine loses samples: the interval of the mass is then up to 7 % wide.
-        assert payloads[-1].inertia.m == pytest.approx(MASS, rel=0.14), said
+        # The motion is short, and a busy machine loses samples: the interval is then wide, and has to say so.
+        found = re.search(r"payload: ([\d.]+) kg \(([\d.]+) to ([\d.]+)\)", said)
+        assert found, said
+        mass, low, high = map(float, found.groups())
+        assert payloads[-1].inertia.m == pytest.approx(mass, abs=1e-3), said
+        assert abs(mass - MASS) < high - low < 0.2 * MASS, said  # four standard deviations
         assert payloads[-1].inertia.com.x == pytest.approx(FORWARD, abs=0.05), said
         assert "URScript: set_target_payload(" in said and "libfranka: setLoad(" in said
         ros.until(lambda: status[-1].state == ExcitationStatus.UNARMED, "disarmed")

@@ -26,7 +26,7 @@ ASKED_FOR = {
     "guides/bad_result.md": "My result is bad",
     "guides/viewers.md": "RViz, PlotJuggler and Foxglove",
     "guides/migration.md": "Coming from another package",
-    "guides/platforms.md": "what was run, and what was not",
+    "guides/platforms.md": "Tested and untested platforms",
     "own_robot.md": "inertid init",
     "report.md": "Reading the report",
     "reference/files.md": "Files",

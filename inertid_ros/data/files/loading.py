@@ -82,7 +82,7 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path is a bag; raises like :func:`file_format`."""
+    """True if a path is a bag; raises like :func:`file_format`."""
     return path.is_dir() or file_format(path) in ("mcap", "sqlite3")
 
 

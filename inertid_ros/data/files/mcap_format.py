@@ -278,7 +278,7 @@ def _zstd() -> Any:
 
 
 def _is_one_frame(data: bytes, size: int) -> bool:
-    """Whether compressed data are a single frame that expands to ``size`` bytes; True without a Zstandard library."""
+    """True if compressed data are a single frame that expands to ``size`` bytes; True without a Zstandard library."""
     try:
         zstd = _zstd()
     except ImportError:

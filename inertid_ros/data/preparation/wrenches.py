@@ -109,7 +109,7 @@ def check_wrenches(
 
 
 def _pulls(lift: Array) -> bool:
-    """Whether a plate pulls the robot down (impossible for the ground), by its force against gravity ``(N,)`` [N]."""
+    """True if a plate pulls the robot down (impossible for the ground), by its force against gravity ``(N,)`` [N]."""
     size = float(np.abs(lift).mean())
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 

@@ -192,7 +192,7 @@ class _Range:
         return replace(self, lower=other.lower, upper=other.upper)
 
     def certainly_in_other_unit(self) -> bool:
-        """Whether only another unit explains the positions or speeds of the joint, and a wrong zero does not."""
+        """True if only another unit explains the positions or speeds of the joint, and a wrong zero does not."""
         if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
             return True
         far = 10 * (self.upper - self.lower) if self.slides else _MAX_ANGLE

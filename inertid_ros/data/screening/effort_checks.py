@@ -178,7 +178,7 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
 
 
 def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, counted: NDArray[np.bool_]) -> bool:
-    """Whether a hypothesis leaves little error in the joints that it affects."""
+    """True if a hypothesis leaves little error in the joints that it affects."""
     if not hypothesis.joints:
         return _error(fit, np.flatnonzero(counted)) < _THRESHOLDS.shared_cause_share
     joints = list(hypothesis.joints)
@@ -212,4 +212,5 @@ def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tupl
     severity = Severity.REJECT if log_odds > _THRESHOLDS.reject_log_odds else Severity.CARE
     severity = Severity.REFUSE if log_odds > _THRESHOLDS.refuse_log_odds else severity
     subjects, severity = (hypothesis.link,) if hypothesis.link else names, min(severity, hypothesis.gravest)
+    shown += f", log odds {log_odds:.0f}"
     return Finding(hypothesis.cause, severity, hypothesis.evidence + shown, hypothesis.remedy, subjects)

@@ -100,7 +100,7 @@ class RepeatedMotion:
 
     @property
     def new(self) -> bool:
-        """Whether other recordings repeat less than half of the motion."""
+        """True if other recordings repeat less than half of the motion."""
         return self.share < _REPEATED_SHARE
 
 

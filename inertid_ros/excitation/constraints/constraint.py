@@ -211,7 +211,7 @@ def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
 def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[float, int] | None:
     """Time [s] and channel of the most negative value, or of a value too close to zero for a proof.
 
-    None is the proof that all channels are non-negative everywhere.
+    None if all channels are proven non-negative everywhere.
     """
     rates = constraint.rates(derivative_bounds(curve))
     segments, channels = constraint.undecided(curve, rates)

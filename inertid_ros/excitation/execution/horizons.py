@@ -264,18 +264,18 @@ class MotionExecution:
         return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
 
     def at_rest(self, now: float) -> bool:
-        """Whether the commanded motion has come to rest by ``now``."""
+        """True if the commanded motion has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
 
     def is_stopping(self, now: float) -> bool:
-        """Whether the motion brakes or has braked before the end of the plan."""
+        """True if the motion brakes or has braked before the end of the plan."""
         self._advance(now)
         return self.state in (MotionState.STOPPING, MotionState.STOPPED)
 
     @property
     def _ends_by_itself(self) -> bool:
-        """Whether the last horizon follows the plan to its end, without a brake."""
+        """True if the last horizon follows the plan to its end, without a brake."""
         return self._brake * self.table.options.grid_s >= self.table.duration - _PHASE_TOLERANCE_S
 
     @property

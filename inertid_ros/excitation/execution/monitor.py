@@ -55,7 +55,7 @@ class RobotClock:
     objection : str
         Reason to reject the last state; empty if it is valid.
     is_lost : bool
-        Whether the robot's clock may have stepped: states come without stamps, or the age of the last state is outside
+        True if the robot's clock may have stepped: states come without stamps, or the age of the last state is outside
         its limits, lower than before, or higher by more than the tolerance. Do not send commands that depend on the
         robot's clock then.
     """
@@ -110,7 +110,7 @@ class RobotClock:
         return age
 
     def _was_late(self, age: float, now: float) -> bool:
-        """Whether the last followed step was only a late state combined with a lagging clock."""
+        """True if the last followed step was only a late state combined with a lagging clock."""
         back = self._before - self.offset
         return (
             0 < back <= _MAX_CLOCK_LAG_S
@@ -232,7 +232,7 @@ class StateMonitor:
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
-        """Whether all joints repeat exactly the same positions although ``commanded`` ``(n,)`` has moved a joint on."""
+        """True if all joints repeat exactly the same positions although ``commanded`` ``(n,)`` has moved a joint on."""
         if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
             return False
         moved = np.abs(commanded - self._unchanged_since)
@@ -246,7 +246,7 @@ class StateMonitor:
         return f"no joint state for {silent:.2f} s; check the robot's driver and network"
 
     def has_returned(self, now: float) -> bool:
-        """Whether valid states have arrived for a quarter of a second."""
+        """True if valid states have arrived for a quarter of a second."""
         recent = [receipt for receipt in self._receipts if receipt > now - _RETURN_S]
         enough = len(recent) >= max(2.0, self.options.min_rate_hz * _RETURN_S)
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)

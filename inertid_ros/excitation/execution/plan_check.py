@@ -76,7 +76,7 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
 
 
 def is_full_speed(scaling: float) -> bool:
-    """Whether trajectories run at full speed, for a speed scaling of the controller (1 is full speed)."""
+    """True if trajectories run at full speed, for a speed scaling of the controller (1 is full speed)."""
     return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 

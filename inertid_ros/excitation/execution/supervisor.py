@@ -86,7 +86,7 @@ class Supervisor:
     fault : str
         Reason for a stop by a fault, or empty. A fault stays until the robot is armed again.
     canceled : bool
-        Whether the motion was stopped on request.
+        True if the motion was stopped on request.
     interruption : str
         Reason why the robot pauses at rest and will continue, or empty.
     halt : str
@@ -133,12 +133,12 @@ class Supervisor:
 
     @property
     def moving(self) -> bool:
-        """Whether the robot follows the motion without braking."""
+        """True if the robot follows the motion without braking."""
         return self.execution.state is MotionState.MOVING
 
     @property
     def waiting(self) -> bool:
-        """Whether the robot rests, and will continue by itself."""
+        """True if the robot rests, and will continue by itself."""
         return not math.isnan(self._waiting_since)
 
     def start(self, now: float, clock_offset: float = float("nan")) -> None:
@@ -201,7 +201,7 @@ class Supervisor:
         return self._has_ended(now)
 
     def may_send(self, now: float) -> bool:
-        """Whether a state that arrives now may trigger the next horizon."""
+        """True if a state that arrives now may trigger the next horizon."""
         return self.moving and now >= self._sent + self._options.period_s - _MAX_EARLY_S
 
     def stop(self, now: float, reason: str) -> None:
@@ -211,7 +211,7 @@ class Supervisor:
         self._brake(now, reason)
 
     def at_rest(self, now: float) -> bool:
-        """Whether the commanded motion has come to rest."""
+        """True if the commanded motion has come to rest."""
         self._account_for_pause(now)
         return self.execution.at_rest(now)
 
@@ -338,7 +338,7 @@ class Supervisor:
             self.fault = why
 
     def _has_ended(self, now: float) -> bool:
-        """Whether the robot is at rest for good; with a scaled controller, the robot rests later than commanded."""
+        """True if the robot is at rest for good; with a scaled controller, the robot rests later than commanded."""
         if self.waiting:
             return self._wait(now)
         if not self._standstill.has_settled(now, self.at_rest(now)):

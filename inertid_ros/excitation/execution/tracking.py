@@ -129,7 +129,7 @@ class PathProgress:
             self._references.append((time, float(error @ velocity) / speed**2, speed))
 
     def disagrees(self, now: float) -> bool:
-        """Whether the controller has not kept up, so that a horizon sent now would make it jump."""
+        """True if the controller has not kept up, so that a horizon sent now would make it jump."""
         if self._knows_reference(now):
             lags = [lag for _, lag, _ in self._references]
             lost_s, speed = max(lags[-1] - min(lags), max(lags) - lags[-1]), self._references[-1][2]
@@ -137,7 +137,7 @@ class PathProgress:
         return self._lost() > self._tolerance or self.is_repeated
 
     def is_known(self, now: float) -> bool:
-        """Whether a reference or enough states since the last horizon determine the controller's progress."""
+        """True if a reference or enough states since the last horizon determine the controller's progress."""
         return self._knows_reference(now) or len(self._states) > _MIN_STATES_PER_HORIZON
 
     @property
@@ -146,7 +146,7 @@ class PathProgress:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the robot falls behind with every horizon."""
+        """True if the robot falls behind with every horizon."""
         return self._repeated.is_significant
 
     @property
@@ -227,7 +227,7 @@ class Standstill:
         self._commanded, self._rested = now, np.nan
 
     def has_settled(self, now: float, at_rest: bool) -> bool:
-        """Whether the robot has settled since the command came to rest (``at_rest``), or the wait has timed out."""
+        """True if the robot has settled since the command came to rest (``at_rest``), or the wait has timed out."""
         if not at_rest:
             self.command(now)
             return False

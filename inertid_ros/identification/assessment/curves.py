@@ -123,7 +123,7 @@ def _deviation(estimate: Estimate, speeds: Array) -> Array:
     direction = friction_direction(speeds, layout.transition_speed[: speeds.shape[1]])
     fading = fading_direction(direction, speeds, layout.stribeck_speed)
     present = [term for term in FRICTION_TERMS if term in layout.drive_terms]
-    values = dict(zip(FRICTION_TERMS, (speeds, direction, fading), strict=True))
+    values = {"viscous": speeds, "coulomb": direction, "stribeck": fading}
     slopes = np.stack([values[term] for term in present])  # (k, S, n)
     columns = np.array([np.arange(layout.size)[layout.drive(term)] for term in present])  # (k, n)
     covariance = estimate.covariance[columns[:, None, :], columns[None, :, :]]  # (k, k, n)

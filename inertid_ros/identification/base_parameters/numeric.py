@@ -275,7 +275,7 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     result = BaseParameters(independent, dependent, regrouping, gap, layout, condition)
     if not result.clear:
         _log.warning(
-            "base parameters: no visible gap in the singular values (the widest is a factor %.0f, after %d);"
+            "base parameters: the singular values have no visible gap (the widest is a factor %.0f, after %d);"
             " the count is doubtful: record more motion",
             result.gap,
             result.count,

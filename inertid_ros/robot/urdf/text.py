@@ -159,7 +159,7 @@ def urdf_changes(before: str, after: str) -> tuple[UrdfChange, ...]:
 
 
 def _equal(before: str, after: str) -> bool:
-    """Whether texts or numbers are equal; an absent number is zero, as in URDF."""
+    """True if texts or numbers are equal; an absent number is zero, as in URDF."""
     if before == after:
         return True
     try:

@@ -177,7 +177,7 @@ def _doubtful(
 
 
 def _power_of_ten(values: Array) -> NDArray[np.bool_]:
-    """Whether each limit is a power of ten, which stands for no limit."""
+    """True if each limit is a power of ten, which stands for no limit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.log10(np.abs(values))
         return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)
