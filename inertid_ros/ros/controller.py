@@ -59,6 +59,17 @@ def of_controller(controller: str, name: str) -> str:
     return f"{controller}/{name}" if controller else name
 
 
+def state_topic(node: Node, controller: str) -> str:
+    """Return the topic of the controller's state, beside the topic of its trajectories, which may be remapped.
+
+    Empty if neither ``controller`` nor a remapping tells the controller.
+    """
+    if controller:
+        return f"{controller}/controller_state"
+    owner = node.resolve_topic_name("joint_trajectory").rpartition("/")[0]
+    return f"{owner}/controller_state" if owner != node.get_namespace().rstrip("/") else ""
+
+
 class ControllerManager:
     """Query the controller manager in the node's namespace without blocking.
 

@@ -14,7 +14,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.robot_states import RobotStates
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.controller import ControllerManager
+from inertid_ros.ros.controller import ControllerManager, state_topic
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, to_nanoseconds
 from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 
@@ -27,7 +27,7 @@ _RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder is ignored
 class ControllerState:
     """The controller's reference, and the newest speed scaling of each source (controller, driver).
 
-    The controller's state is read only if ``controller`` is not empty and control_msgs is installed. Whenever a source
+    The controller's state is read only if ``topic`` is not empty and control_msgs is installed. Whenever a source
     reports a factor, ``on_scaling`` is called with the smallest factor of all sources, 1 at full speed.
     ``on_reference`` is called with the stamp [s], joint names and position [rad or m] of each reference that is read.
     """
@@ -36,7 +36,7 @@ class ControllerState:
         self,
         node: Node,
         options: SpeedScalingOptions,
-        controller: str,
+        topic: str,
         on_scaling: Callable[[float], None],
         on_reference: Callable[[float, tuple[str, ...], Array], None],
     ) -> None:
@@ -49,8 +49,8 @@ class ControllerState:
                 Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE
             )
         state_type = _controller_state_type()
-        if controller and state_type is not None:
-            self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
+        if topic and state_type is not None:
+            self._state = PolledSubscription(node, state_type, topic, NEWEST)
 
     def poll(self, now: float, at_once: bool = False) -> None:
         """Read the controller's newest state every 20 ms; to be called at every tick with the steady clock [s].
@@ -109,7 +109,7 @@ class RobotInterface(RobotStates):
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._on_reference = on_reference
         self._controller_state = ControllerState(
-            node, options.speed_scaling, options.controller, on_speed_scaling, self._take_reference
+            node, options.speed_scaling, state_topic(node, options.controller), on_speed_scaling, self._take_reference
         )
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)

@@ -3,11 +3,14 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
+import rclpy
 from builtin_interfaces.msg import Time
 from std_msgs.msg import Float64
 
 from inertid_ros.config.nodes import SpeedScalingOptions
 from inertid_ros.nodes.excitation.robot_interface import ControllerState
+from inertid_ros.ros.controller import state_topic
 
 
 class Topics:
@@ -69,3 +72,24 @@ def test_its_reference_is_handed_on_with_its_stamp_if_it_holds_all_joints() -> N
     ((stamp, names, position),) = references
     assert (stamp, names) == (7.5, ("a", "b"))
     np.testing.assert_allclose(position, [0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("controller", "arguments", "topic"),
+    [
+        ("arm", [], "arm/controller_state"),
+        ("", [], ""),
+        ("", ["-r", "__ns:=/cell"], ""),
+        ("", ["-r", "joint_trajectory:=/arm/joint_trajectory"], "/arm/controller_state"),
+        ("", ["-r", "__ns:=/cell", "-r", "joint_trajectory:=arm/joint_trajectory"], "/cell/arm/controller_state"),
+    ],
+)
+def test_the_state_is_read_beside_the_topic_of_trajectories(controller: str, arguments: list[str], topic: str) -> None:
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("excitation", context=context, cli_args=["--ros-args", *arguments] if arguments else [])
+    try:
+        assert state_topic(node, controller) == topic
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
