@@ -175,8 +175,8 @@ Rigid bodies of the Panda, without friction, joint limits and effort limits. (ex
 WAM of [Lee2019]_ sec. 5.5.) λ = 10, K = λM, Λ = λ; steps of {1e3 * DT:g} ms; adaptation speeds as in the source
 (Euclidean 5e-5, other laws 1). References are A (cos(2π t / 5 s) - 1) about the ready pose. All draws of a batch run in
 parallel, with one step of the articulated body algorithm per {1e3 * DT:g} ms; the tables of loads and of large steps
-take four steps. Check: three arms of each batch also run with separate controllers for 0.3 s; squared errors differ by at
-most {difference:.1g} rad².
+take four steps. Check: three arms of each batch also run with separate controllers for 0.3 s; squared errors differ by
+at most {difference:.1g} rad².
 Tables list the mean RMS tracking error of all joints [degrees].
 
 First estimates with an error of σ, one period with A = 0.8, {draws} draws (fig. 5.4):

@@ -6,7 +6,8 @@ of velocity and effort in the parameter file leave a margin for the payload, and
 obstacles.
 """
 
-from launch import LaunchDescription
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import OpaqueFunction
 
 from inertid_ros.nodes.launching import (
     JOINT_NAMES,
@@ -16,14 +17,14 @@ from inertid_ros.nodes.launching import (
     described,
     ended_by,
     excitation,
+    given,
     node,
     package_file,
-    text,
 )
 
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
-    ("result", "", "result directory of the calibrated robot; empty takes the result of the running identifier"),
+    ("result", "", "result directory of the calibrated robot; empty takes it from the files or the identifier"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
     ("controller", "", "name of the robot's trajectory controller; empty takes it from the parameter files"),
     ("defaults", package_file("config", "payload.yaml"), "first parameter file; default: the file of the package"),
@@ -34,6 +35,10 @@ ARGUMENTS = (
 COMMON = common_parameters(JointNamesFile())
 
 
+def online(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    return [node("online", {**given(context, result=str)}, COMMON)]
+
+
 def generate_launch_description() -> LaunchDescription:
     flow = node("measure_payload", {}, COMMON)
     return described(
@@ -41,7 +46,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             *declared(ARGUMENTS),
             excitation(COMMON),
-            node("online", {"result": text("result")}, COMMON),
+            OpaqueFunction(function=online),
             flow,
             ended_by(flow, "measure_payload", "the payload has been identified"),
         ],

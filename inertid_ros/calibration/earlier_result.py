@@ -27,7 +27,8 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     """
     result = _result_of(directory, model)
     report = result.report
-    model = model.with_layout(terms=result.model.layout.terms)
+    fitted_speeds = result.information.layout.stribeck_speeds
+    model = model.with_layout(terms=result.model.layout.terms, stribeck_speeds=fitted_speeds)
     with as_written(result.directory / REPORT):
         recordings = report["provenance"]["recordings"]
         seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")

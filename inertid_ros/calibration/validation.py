@@ -61,20 +61,21 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         delay, cutoff_hz = subject.effort_delay_s, subject.cutoff_hz
         identify = attrs.evolve(configuration.identify, equations=subject.equation_type)
         configuration = attrs.evolve(configuration, identify=identify)
+        equations = equations_of(model, configuration.identify.equations)
     else:
-        model, parameters, prior, delay, cutoff_hz = subject, subject.prior, None, 0.0, 0.0
+        equations = equations_of(subject, configuration.identify.equations)
+        model, parameters, prior, delay, cutoff_hz = subject, equations.model.prior, None, 0.0, 0.0
     if baseline:
         other = load_model(Path(baseline), model.options)
         if other.joint_names != model.joint_names or other.hash != model.hash:
             raise ModelError(
                 f"{baseline}: has other joints or another geometry than the validated robot; give its URDF")
-        prior = other.prior
+        prior = equations_of(other, configuration.identify.equations).model.prior
 
     dataset = Dataset.screened(model, configuration, recordings)
     dataset = dataset.prepared(dataset.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
     samples = dataset.changed(lambda _part, samples: without_delay(samples, delay)).samples()
     progress("validating", 0.9)
-    equations = equations_of(model, configuration.identify.equations)
     errors = torque_errors(equations, parameters, samples)
     prior_errors = None if prior is None else torque_errors(equations, prior, samples)
     given = parameters if prior is None else prior
@@ -86,6 +87,7 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
 
 
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
-    fitted, evidence = result.fitted_recordings, "the result was fitted to this recording"
+    earlier = result.report["provenance"].get("earlier") or {"recordings": {}}
+    fitted, evidence = {**earlier["recordings"], **result.fitted_recordings}, "the result was fitted to this recording"
     return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
         for recording in recordings if checksum(recording) in fitted]

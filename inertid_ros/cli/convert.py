@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     _write(recording, target, "mcap" if storage == "mcap" else "sqlite3", options.force)
     lost = []
     if target.suffix != ".npz":
-        channels = ("acceleration", "base_pose", "base_twist")
+        channels = ("acceleration", "base_acceleration")
         lost = [channel for channel in channels if getattr(recording, channel) is not None]
     content = {"output": str(target), "samples": len(recording), "joints": recording.joint_names, "left_out": lost}
     without = f" without {', '.join(lost)}, which bags cannot store" if lost else ""

@@ -20,15 +20,16 @@ from inertid_ros.core.formats import read_yaml
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.results import Result
+from inertid_ros.report.results import REPORT, Result
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
     "directory", "compare", "catalogue", "motion")
 _USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "topics", "prepare.stamps"),
-    "perturb": ("robot",)}
+    "force-sensor": ("robot", "topics", "prepare.stamps"), "perturb": ("robot",)}
 """Sections of the configuration that a command uses, for commands that do not use all sections."""
 _BAG_SECTIONS = ("topics", "prepare.stamps")
+_FIXED_NAMES = (".npz", ".csv", ".tsv", ".txt", ".urdf")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
@@ -84,10 +85,11 @@ def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
     if not _is_below(key, _USED_SECTIONS.get(options.command, ("",))):
         raise ConfigurationError(f"{option}: `inertid {options.command}` does not use {key}; leave it out")
     names = ("recordings", "validate", "reference", "input", "subject")
-    recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
-    if recordings and _is_below(key, _BAG_SECTIONS) and all(path.endswith(".npz") for path in recordings):
+    paths = [Path(path) for path in inputs(options, names)]
+    fixed = [path.suffix in _FIXED_NAMES or (path / REPORT).exists() for path in paths]
+    if paths and _is_below(key, _BAG_SECTIONS) and all(fixed):
         raise ConfigurationError(
-            f"{option}: has no effect on .npz files, whose channel names are fixed; leave it out")
+            f"{option}: has no effect on .npz files and tables, whose channel names are fixed; leave it out")
 
 
 def _is_below(key: str, sections: Sequence[str]) -> bool:

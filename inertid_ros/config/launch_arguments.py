@@ -1,6 +1,7 @@
 """Launch arguments: unknown arguments, arguments without effect, and names of joints. ROS 2 is not needed."""
 
 import difflib
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def write_joint_names(text: str, folder: Path) -> Path:
         raise ConfigurationError(
             f"joint_names:={text}: is not a mapping of names to names; write joint_names:='{{fer_*: panda_*}}'")
     parameters = {"robot": {"joint_names": dict(names)}} if names else {}
-    file = folder / "joint_names.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
+    content = yaml.safe_dump({"/**": {"ros__parameters": parameters}})
+    # Each mapping has a file of its own, as the robots of one launch may have different names.
+    file = folder / f"joint_names_{hashlib.sha256(content.encode()).hexdigest()[:12]}.yaml"
+    file.write_text(content, encoding="utf-8")
     return file

@@ -16,6 +16,7 @@ from .recording import Recording
 
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
+_TURN_TOLERANCE = 0.5  # rad; joints move less between two messages
 _MAX_LATENCY_NS = 1_000_000_000  # longest wait for messages of a live channel
 
 
@@ -66,8 +67,8 @@ class ChannelStream:
         self.stamps_ns[place:place] = stamps_ns.tolist()
         self.pieces[place:place] = list(values[:, None]) if self.late else [values]
 
-    def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-        return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns)
+    def at(self, stamps: NDArray[np.int64], max_gap_ns: int, angles: int = 0) -> tuple[Array, NDArray[np.bool_]]:
+        return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns, angles)
 
     def drop(self, count: int) -> None:
         """Drop the first ``count`` values."""
@@ -85,11 +86,12 @@ def first_step_back(stamps: NDArray[np.int64]) -> int:
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
-def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array,
-        max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
+def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int,
+        angles: int = 0) -> tuple[Array, NDArray[np.bool_]]:
     """Interpolate values ``(M, k)`` from times ``(M,)`` to stamps ``(N,)`` [ns], linearly, and flag the valid results.
 
     A result is valid if values lie within ``max_gap_ns`` on both sides of its stamp, or a value has exactly its stamp.
+    The first ``angles`` columns may jump by a full turn, and then have the nearer value.
     """
     out, valid = np.zeros((len(stamps), values.shape[1])), np.zeros(len(stamps), dtype=bool)
     if len(times) == 0 or len(stamps) == 0:
@@ -102,8 +104,11 @@ def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Arr
     valid = inside & (stamps - times[before] <= max_gap_ns) & (times[after] - stamps <= max_gap_ns)
     step = np.maximum(times[after] - times[before], 1)
     weight = ((stamps - times[before]) / step)[:, None]
-    out = np.where(exact[:, None], values[before], values[before] + weight * (values[after] - values[before]))
-    return out, valid
+    change = values[after] - values[before]
+    turns = np.abs(np.abs(change[:, :angles]) - 2 * np.pi) < _TURN_TOLERANCE
+    share = np.broadcast_to(weight, change.shape).copy()
+    share[:, :angles] = np.where(turns, np.round(share[:, :angles]), share[:, :angles])
+    return np.where(exact[:, None], values[before], values[before] + share * change), valid
 
 
 class RecordingAssembler:
@@ -227,7 +232,7 @@ class RecordingAssembler:
         stamps, keep = stamps[:ready], np.ones(ready, dtype=bool)
         interpolated: dict[str, Array] = {}
         for channel, stream in self._streams.items():
-            interpolated[channel], valid = stream.at(stamps, self._max_gap_ns)
+            interpolated[channel], valid = stream.at(stamps, self._max_gap_ns, len(self._parts.get(channel, ())))
             self._count_missing(channel, int((~valid).sum()))
             keep &= valid
         lacking = [name for name in self.joint_names if name not in self._seen]

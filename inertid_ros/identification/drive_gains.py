@@ -81,7 +81,13 @@ class DriveGains:
         """
         fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
         change = estimate.covariance @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
-        return replace(estimate, covariance=estimate.covariance + change @ self.covariance @ change.T)
+        added = change @ self.covariance @ change.T
+        interval, further = estimate.bounded_interval, NORMAL_95 * np.sqrt(np.diagonal(added))
+        if interval is not None:  # each side by the root of the sum of squares, down to zero
+            centre = estimate.parameters
+            lower = np.maximum(centre - np.hypot(centre - interval[:, 0], further), 0.0)
+            interval = np.stack([lower, centre + np.hypot(interval[:, 1] - centre, further)], axis=1)
+        return replace(estimate, covariance=estimate.covariance + added, bounded_interval=interval)
 
 
 def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:

@@ -51,6 +51,8 @@ def validate_on_blocks(
     trimmed = [_without_ends(block) for block in blocks]
     if len(blocks) < 2 or any(block.usable.sum() < _MIN_SAMPLES_PER_BLOCK for block in trimmed):
         return None
+    if estimate.equations.equation_type == "momentum_change":  # its equations hold for changes from the mean
+        blocks, trimmed = ([_centred(block) for block in parts] for parts in (blocks, trimmed))
     information = [compress(estimate.equations, [block]) for block in blocks]
     predictions = []
     for index, block in enumerate(trimmed):
@@ -81,7 +83,13 @@ def refitted(
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
     information = replace(information, earlier=estimate.information.earlier)
     data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
-    return MapFit.of(data, options, constraints).refitted(estimate)
+    fit = replace(MapFit.of(data, options, constraints), left_out=estimate.left_out)
+    return fit.refitted(estimate)
+
+
+def _centred(block: Samples) -> Samples:
+    """Subtract the mean of the usable samples from the measured side."""
+    return replace(block, tau=block.tau - block.tau[block.usable].mean(axis=0))
 
 
 def _without_ends(block: Samples) -> Samples:

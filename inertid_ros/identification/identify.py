@@ -193,4 +193,9 @@ def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints
         data = first.with_chosen_stribeck().data
     if constraints != Constraints():
         raise IdentificationError(f"estimator '{options.estimator}' takes no constraints; drop them or use consistent")
+    known = [term.name for term in data.equations.model.layout.terms if term.values]
+    if known:
+        raise IdentificationError(
+            f"robot.terms.{known[0]}.values: estimator '{options.estimator}' cannot keep known parameters; drop them or"
+            " use consistent")
     return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[options.estimator])

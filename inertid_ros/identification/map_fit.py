@@ -283,7 +283,8 @@ class MapFit:
         small, largest = noise_levels(self.data.equations, recordings, residuals, root @ root.T, self.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, self.fraction)
-        excess = float(np.mean(small * fraction / self.deviation**2))
+        measured = self.data.information.counts > 0
+        excess = float(np.mean((small * fraction / self.deviation**2)[measured]))
         ratio = np.where(largest > 0, largest / self.deviation**2, 1 / fraction)
         if excess < 1.0:
             fraction = np.minimum(fraction / max(excess, 1e-9), self.fraction)
@@ -388,4 +389,4 @@ class MapFit:
             prior_spread=self.regularization.prior_spread, own_prior_spreads=self.data.prior_spreads,
             solution=solution, recordings=tuple(samples.name for samples in self.data.recordings),
             information=information, weights=self.weights, bounded_interval=interval, delay=self.data.removed_delay,
-            delay_found=self.data.delay, outliers=self.outliers)
+            delay_found=self.data.delay, outliers=self.outliers, left_out=self.left_out)

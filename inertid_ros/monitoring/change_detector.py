@@ -165,7 +165,8 @@ class ChangeDetector:
         if hypothesis.causes == _FRICTION:
             joint = self._robot.layout.joints.index(hypothesis.subject)
             speed = np.mean([abs(instant.velocity[joint]) for instant in self._window])
-            direction = np.array([speed, 1.0])[: len(size)]
+            factors = {"viscous": speed, "coulomb": 1.0}
+            direction = np.array([factors[term] for term in _FRICTION_TERMS if term in self._robot.layout.drive_terms])
         return float(direction @ size), float(np.linalg.norm(direction @ root))
 
 

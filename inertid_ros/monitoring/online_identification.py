@@ -21,6 +21,7 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA
 from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.convex_program import ConvexProgram
 from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
@@ -35,6 +36,7 @@ _MAX_BORDER_SHARE = 0.9  # largest share of the way to the border in one step
 _BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # barrier's share of gradient above which a start is raised; raised start
 _ARMIJO_SHARE = 1e-4  # share of the predicted decrease
 _ROUNDING = 1e-13
+_KNOWN_WEIGHT = 1e5  # of parameters that the robot's description fixes, in normalised coordinates
 _WINDOW_SEGMENTS = 10  # a window slides by one segment
 NOTHING_FORGOTTEN = OnlineNodeOptions(time_constant_s=0.0)
 
@@ -206,8 +208,11 @@ class OnlineIdentification:
             raise IdentificationError("online: no joint has moved yet; move the robot")
         information = self.stream.information
         coordinates, regularization = self.map_problem(information)
-        size = coordinates.layout.size
-        prior = regularized(np.zeros((0, size)), np.zeros(0), coordinates.layout, regularization)
+        layout = coordinates.layout
+        known = tuple(name for term in layout.terms if term.values for name in term.parameter_names)
+        rows = _KNOWN_WEIGHT * np.eye(layout.size)[np.isin(layout.names, known)]
+        given = np.linalg.solve(coordinates.matrix, self._model.prior - coordinates.offset)
+        prior = regularized(rows, rows @ given, layout, regularization)
         objective = StreamObjective(information, self.weights, coordinates, prior)
         start: Array = np.linalg.solve(coordinates.matrix, self._parameters - coordinates.offset).astype(float)
         begun = time.perf_counter()
@@ -216,7 +221,7 @@ class OnlineIdentification:
         except ConvergenceError:
             # The last estimate is too far away: the batch solver gives the start.
             R, z = coordinates.normalise(*information.whitened(self.weights))
-            cold = MapProblem(coordinates, self._model.prior).solve(R, z, regularization)
+            cold = MapProblem(coordinates, self._model.prior, Constraints(fixed=known)).solve(R, z, regularization)
             begun = time.perf_counter()
             x, hessian, steps = _newton(objective, cold.x)
         self._parameters, seconds = coordinates.physical(x), time.perf_counter() - begun

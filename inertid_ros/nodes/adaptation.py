@@ -34,7 +34,7 @@ from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .robot_states import RobotStates, joint_states_status, timing_status
-from .spin import raise_priority, refuse_impossible_transitions, run_node
+from .spin import LONGEST_END_S, raise_priority, refuse_impossible_transitions, run_node
 
 _MAX_POINTS = 2000  # of a reference; a longer reference would delay the control tick too much
 _INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two checks for other nodes that command the arm or publish its states
@@ -69,7 +69,7 @@ class ArmInterface(RobotStates):
 
     def interference(self) -> str:
         """Return why commands do not arrive, or which other nodes command the arm or publish states; else empty."""
-        return self.commands.problem() or self.several_publishers()
+        return self.namesake() or self.commands.problem() or self.several_publishers()
 
     def poll(self) -> None:
         """Process the messages received since the last call; to be called at every tick."""
@@ -148,7 +148,7 @@ class Adaptation(LifecycleNode):
         """Stop sending commands; refused while the arm moves."""
         if self.arm is not None and not self.arm.at_rest:
             return self._refuse("not cleaned up: the arm is still coming to rest; try again")
-        self.arm = None
+        self.arm = self.estimate = None
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -179,6 +179,9 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.FAILURE
 
     def _start(self) -> None:
+        if self.arm is not None:  # an operator has activated the node
+            self.starter.cancel()
+            return
         if not (self.robot.has_states and self.robot.commands.has_controller):
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
@@ -311,7 +314,8 @@ class Adaptation(LifecycleNode):
     def on_fault(self, error: Exception) -> None:
         """Bring the arm to rest after an exception in a callback; the executor no longer spins."""
         self._stop(f"internal error: {error}")
-        while not self.shutdown_complete:
+        end = time.monotonic() + LONGEST_END_S
+        while not self.shutdown_complete and time.monotonic() < end:  # simulated time stands still now
             self.tick()
             time.sleep(self.tick_s)
 

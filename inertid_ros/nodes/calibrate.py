@@ -37,6 +37,7 @@ class CalibrationFlow:
         by_itself = options.moved_by == "robot"
         self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
         self.recording = ""  # name of the present recording
+        self.is_recording = False
         client.note = lambda: self._coverage(self.recording)
 
     def run(self) -> int:
@@ -93,7 +94,7 @@ class CalibrationFlow:
         goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
         self.mover.move(purpose, goal, lambda: self._check_recording(name))
         answer = client.trigger("recorder/stop")
-        self.recording = ""
+        self.recording, self.is_recording = "", False
         if not answer.success:
             raise FlowError(answer.message)
 
@@ -115,7 +116,9 @@ class CalibrationFlow:
         return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 
     def _start_recording(self) -> str:
+        self.is_recording = True  # before the request, which may take effect although its answer is lost
         answer = self.client.trigger("recorder/start")
+        self.is_recording = answer.success
         if not answer.success:
             raise FlowError(answer.message)
         self.recording = str(answer.message)
@@ -167,7 +170,7 @@ class CalibrationFlow:
 
     def leave(self) -> None:
         steps: list[Callable[[], object]] = [self.mover.disarm]
-        if self.recording:
+        if self.is_recording:
             steps.append(lambda: self.client.trigger("recorder/stop"))
         self.client.attempt_all(steps)
 

@@ -60,6 +60,9 @@ def _run(client: FlowClient, flow: Any) -> int:
             client.show(f"interrupted; {flow.mover.rest}")
         flow.leave()
         return INTERRUPTED if client.is_interrupted else FAILED
+    except Exception:
+        flow.leave()
+        raise
 
 
 class ExcitationMover:
@@ -92,8 +95,8 @@ class ExcitationMover:
             self._change_state(Transition.TRANSITION_DEACTIVATE)
         if state == State.PRIMARY_STATE_UNCONFIGURED:
             self._client.with_retries(lambda: self._change_state(Transition.TRANSITION_CONFIGURE), self._wait_s)
+        self._armed = True  # before the request, which may take effect although its answer is lost
         self._change_state(Transition.TRANSITION_ACTIVATE)
-        self._armed = True
         self._client.show("excitation is armed")
 
     def disarm(self) -> None:
@@ -105,6 +108,7 @@ class ExcitationMover:
     def _change_state(self, transition: int) -> None:
         request = ChangeState.Request(transition=Transition(id=transition))
         if not self._client.call(ChangeState, "excitation/change_state", request).success:
+            self._armed = False  # a refused transition leaves nothing to undo
             verb = _TRANSITION_VERBS[transition]
             why = self._node.last.message if self._node.last is not None else "see its log"
             raise FlowError(f"excitation refuses to {verb}: {why}")

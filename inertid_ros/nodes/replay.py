@@ -90,8 +90,11 @@ class Replay(Node):
             return True
         if self.request is None:
             if not self.start_client.service_is_ready():
+                if self.options.wait_s and now - self.ready_ns > self.options.wait_s * 1e9:
+                    raise InertidError("replay: recorder/start is not there; start the recorder, or unset record")
                 return False
             self.request = self.start_client.call_async(Trigger.Request())
+        self._check_recording()
         return bool(self.recorder_name)  # not the answer: it comes only after samples have arrived
 
     def _publish_clock(self, now_ns: int) -> None:
@@ -113,11 +116,15 @@ class Replay(Node):
 
     def _stop_recorder(self) -> None:
         self.settling.cancel()
-        if self.request is not None and self.request.done() and not self.request.result().success:
-            raise InertidError(f"replay: {self.request.result().message}")
+        self._check_recording()
         self.get_logger().info(f"recorded as {self.recorder_name}")
         answer = self.stop_client.call_async(Trigger.Request())
         answer.add_done_callback(lambda _future: setattr(self, "done", True))
+
+    def _check_recording(self) -> None:
+        """Raise InertidError if the recorder has refused to start."""
+        if self.request is not None and self.request.done() and not self.request.result().success:
+            raise InertidError(f"replay: {self.request.result().message}")
 
     def _status(self) -> Status:
         state = "played" if self.finished else "playing" if self.started_ns else "waiting for subscribers"

@@ -19,7 +19,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Liveliness, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
 # Limits of the speed of simulated time
@@ -172,6 +172,7 @@ class RobotStates:
         self.rejected = (0, "")
         self._stream = StreamWatch()
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
+        self._namesakes = Liveliness(node, node.get_name())
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
         if not urdf:
@@ -249,6 +250,12 @@ class RobotStates:
     def joint_states(self) -> StreamReport:
         """Rate, gaps and delay of the joint states; ``saturated`` contains indices of joints with saturated effort."""
         return self._stream.report(self.steady())
+
+    def namesake(self) -> str:
+        """Return a message if another living node has this node's name, and so receives the same goals; else empty."""
+        if self._namesakes.living <= 1:
+            return ""
+        return f"{self._namesakes.living} nodes are named {self._node.get_fully_qualified_name()}; stop the others"
 
     def several_publishers(self) -> str:
         """Return a message that names the nodes if several nodes publish joint states; else empty."""

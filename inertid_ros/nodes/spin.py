@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import inspect
+import math
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ _MIDDLEWARE_END_S = 1.0  # for the middleware to end
 _CALLBACK_END_S = 2.0  # for a node that does not move a robot to finish its callback, close its files, and end
 # Seconds of a stamp must be below 2**31, or ROS raises an error. The margin of a year covers durations that nodes add.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
+LONGEST_END_S = 15.0  # for a moving robot to rest, where simulated time may stand still; the longest brake ends sooner
 MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
@@ -233,19 +235,21 @@ def tick_by_timer(node: Any) -> None:
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:
-    ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
+    ending, latest, begin_shutdown = False, math.inf, getattr(node, "begin_shutdown", lambda: None)
     spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)  # noqa: E731
     if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # callbacks of the executor advance ROS time
         tick_by_timer(node)
     elif hasattr(node, "tick"):
         spin_once = TickedSpin(executor, node).spin_once
     try:
-        while not (ending and getattr(node, "shutdown_complete", True)):
+        while not (ending and (getattr(node, "shutdown_complete", True) or time.monotonic() > latest)):
             spin_once()
             if getattr(node, "done", False):
                 return 0
             if stop.made and not ending:
                 ending = True
+                if node.get_clock().ros_time_is_active:  # simulated time may stand still
+                    latest = time.monotonic() + LONGEST_END_S
                 begin_shutdown()
     except ExternalShutdownException:
         return 0

@@ -174,6 +174,7 @@ class Liveliness:
     def __init__(self, node: Node, name: str) -> None:
         self._node, self._topic = node, f"{name}/alive"
         self._lost_at = math.inf
+        self.living = 0  # number of living nodes of this name
         self._pid, self._process = 0, -1  # number and file descriptor of the process, if it runs on this system
         events, profile = SubscriptionEventCallbacks(liveliness=self._change), _alive_profile(_LIVELINESS_LEASE_S)
         node.create_subscription(String, self._topic, self._identify, profile, event_callbacks=events)
@@ -202,6 +203,8 @@ class Liveliness:
 
     def _identify(self, message: String) -> None:
         system, _, pid = message.data.rpartition(" ")
+        if not (pid.isascii() and pid.isdigit() and len(pid) < 10):  # not from a node of this package
+            return
         if self._process >= 0:
             os.close(self._process)
         self._pid, self._process, self._lost_at = int(pid), -1, math.inf
@@ -210,4 +213,5 @@ class Liveliness:
                 self._process = os.pidfd_open(self._pid)
 
     def _change(self, event: Any) -> None:
+        self.living = event.alive_count
         self._lost_at = math.inf if event.alive_count else min(self._lost_at, time.monotonic())

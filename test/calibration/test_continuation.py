@@ -8,6 +8,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.validation import validate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import InertidError
@@ -95,3 +96,10 @@ def test_what_is_no_prior_is_refused(case, yesterday):
         continued(case, yesterday, case.recordings[1:2], estimator="ols")
     with pytest.raises(InertidError, match="one prior spread for all"):
         continued(case, yesterday, case.recordings[1:2], spread={"all": 1.0}, regularizer="riemannian")
+
+
+def test_recordings_of_earlier_days_are_not_held_out(case, yesterday, tmp_path):
+    second = continued(case, yesterday, case.recordings[1:2]).save(tmp_path / "second")
+    found = validate(Result.load(second), case.recordings)
+    told = [reason.recording for reason in found.gate.reasons if reason.cause == "held_out_not_new"]
+    assert told == ["recording 0", "recording 1"]

@@ -1,6 +1,7 @@
 """A result directory tells the planner what is known: the next motion asks for what was left open."""
 
 import shutil
+from dataclasses import replace
 
 import attrs
 import numpy as np
@@ -11,7 +12,9 @@ from support.without_blocks import without_blocks  # noqa: F401 - for all tests 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_result
 from inertid_ros.calibration.planning import ExcitationJob, prepare_motion
+from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.motion_limits import motion_limits
@@ -93,3 +96,13 @@ def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
     (copy / "information.npz").write_bytes(b"nothing")
     with pytest.raises(InertidError, match="is not information, or is damaged"):
         earlier_result(copy, case.given)
+
+
+def test_fitted_speeds_of_friction_are_those_of_the_earlier_result(case, tmp_path):
+    recording = case.recordings[0]
+    dry = np.sign(recording.velocity) * np.exp(-np.abs(recording.velocity) / 0.1)
+    fitted = Configuration(identify=IdentifyOptions(fit_stribeck_speed=True))
+    outcome = calibrate(case.given, [replace(recording, effort=recording.effort + 3.0 * dry)], configuration=fitted)
+    assert outcome.estimate.layout.with_stribeck.any()
+    _, earlier = earlier_result(outcome.save(tmp_path / "result"), case.given)
+    assert np.isfinite(earlier.root).all()

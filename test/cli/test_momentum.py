@@ -53,6 +53,12 @@ def test_identify_and_validate(files, tmp_path, capsys):
     assert again["validation"]["relative_error"] == pytest.approx(report["validation"]["relative_error"])
 
 
+def test_a_urdf_is_validated_by_momentum(files, capsys):
+    command = ["validate", str(files / "given.urdf"), str(files / "b.npz"), "--config", str(files / "config.yaml")]
+    assert cli.main([*command, "--set", "identify.equations=momentum", "--json", "--quiet"]) in (0, 3)
+    assert json.loads(capsys.readouterr().out)["validation"]["relative_error"] > 0.05
+
+
 def test_robot_with_friction_to_identify(files, tmp_path):
     """Drive terms, which the robot has by default, are in no equation of momentum; they stay as they are."""
     command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum", "--quiet"]

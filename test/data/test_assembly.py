@@ -211,3 +211,18 @@ def test_interpolation_takes_equal_stamps_exactly_and_knows_its_ends():
     assert known.tolist() == [False, True, True, True, False, True, False]
     assert out[known, 0].tolist() == [1.0, 1.5, 2.0, 4.0]
     assert not interpolate(stamps, np.zeros(0, dtype=np.int64), np.zeros((0, 1)), 9)[1].any()
+
+
+def test_angles_that_jump_by_a_turn_are_not_interpolated_across_it():
+    """Continuous joints of a second arm, reported within a turn, half a period later."""
+    assembler = RecordingAssembler("bag", joints=("left", "right"))
+    for k in range(100):
+        late = 0.01 * k + 0.005
+        angle = (3.0 + late + np.pi) % (2 * np.pi) - np.pi
+        assembler.add_joint_states(["left"], 10**18 + 10 * k * MS, [0.0], [1.0], [0.0])
+        assembler.add_joint_states(["right"], 10**18 + round(late * 1e9), [angle], [6.0 if k % 2 else 0.0], [0.0])
+    recording = assembler.recording()
+    exact = (3.0 + 0.01 + recording.time + np.pi) % (2 * np.pi) - np.pi
+    off = np.abs(recording.position[:, 1] - exact)
+    assert np.minimum(off, 2 * np.pi - off).max() < 0.006
+    np.testing.assert_allclose(recording.velocity[:, 1], 3.0)  # only angles turn

@@ -23,7 +23,7 @@ from inertid_ros.identification.solvers.coordinates import prior_coordinates, sc
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
 
@@ -308,6 +308,9 @@ def test_identify_takes_estimators_by_name(name):
     np.testing.assert_array_equal(estimate.parameters, least_squares(model, [samples], ESTIMATORS[name]).parameters)
     with pytest.raises(IdentificationError, match="takes no constraints"):
         identify(model, [samples], IdentifyOptions(estimator=name), Constraints(total_mass=3.0))
+    spring = UserTerm("spring", model.joint_names[0], ("q",), values=(2.0,))
+    with pytest.raises(IdentificationError, match=r"robot.terms.spring.values: estimator .* cannot keep known"):
+        identify(model.with_layout(terms=(spring,)), [samples], IdentifyOptions(estimator=name))
 
 
 @pytest.mark.parametrize(

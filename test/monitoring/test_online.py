@@ -21,6 +21,8 @@ from inertid_ros.monitoring.change_detector import (
     with_stream_noise,
 )
 from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineInformation
+from inertid_ros.regressors.equations import equations_of
+from inertid_ros.robot.layout import UserTerm
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
 PAYLOAD = Change(0.0, Cause.PAYLOAD, "hand", 2.0, 0.1, 100.0, 40.0, False)
@@ -96,6 +98,20 @@ def test_without_forgetting_it_is_the_batch_result(arm):
     np.testing.assert_allclose(estimate.parameters, batch, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(estimate.covariance, estimate.covariance.T, atol=1e-12)
     assert estimate.steps < 20 and np.linalg.eigvalsh(estimate.hessian)[0] > 0
+
+
+def test_known_terms_stay_as_they_are(arm):
+    model = arm.equations.model
+    spring = UserTerm("spring", model.joint_names[1], ("sin(q)",), values=(2.0,))
+    sprung = replace(arm, equations=equations_of(model.with_layout(terms=(spring,))))
+    parameters = sprung.equations.model.prior.copy()
+    parameters[: len(arm.parameters)] = arm.parameters
+    sprung = replace(sprung, parameters=parameters, covariance=np.diag((1e-3 * np.abs(parameters) + 1e-9) ** 2))
+    online = OnlineIdentification(sprung)
+    for block in blocks(model, states(arm, 4.0)):  # of a robot without the spring
+        online.add(block)
+    found = dict(zip(sprung.layout.names, online.solve().parameters, strict=True))
+    assert found["spring.sin(q)"] == pytest.approx(2.0, abs=1e-5)
 
 
 def test_what_is_forgotten_counts_as_stated(arm):

@@ -80,7 +80,7 @@ def test_a_recording_arrives(flow: CalibrationFlow) -> None:
 
 
 def test_what_was_armed_and_recording_is_left_neither(flow: CalibrationFlow) -> None:
-    flow.recording = NAME
+    flow.is_recording = True
     flow.leave()
     assert flow.client.asked == ["disarm", "recorder/stop"]
 

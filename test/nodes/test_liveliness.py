@@ -81,3 +81,12 @@ def test_what_was_never_seen_is_not_lost(ros: RosClient) -> None:
     watched = Liveliness(ros.node, "nobody")
     ros.spin(0.5)
     assert watched.lost == ""
+
+
+def test_nodes_of_one_name_are_counted(ros: RosClient, recorder: NodeProcess) -> None:
+    watched = watch(ros)
+    ros.until(lambda: watched.living == 1, "one recorder")
+    other = ros.start("recorder", {"write_bag": False})
+    ros.until(lambda: watched.living == 2, "two recorders")
+    other.kill()
+    ros.until(lambda: watched.living == 1, "one recorder again")

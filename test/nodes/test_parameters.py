@@ -160,6 +160,7 @@ def test_names_of_joints_as_launch_files_give_them(make, tmp_path):
     file = write_joint_names("{fer_*: panda_*, '*': left_*}", tmp_path)
     assert declare(make(path=file), Options).robot.joint_names == {"fer_*": "panda_*", "*": "left_*"}
     assert declare(make(path=write_joint_names("", tmp_path)), Options).robot.joint_names == {}
+    assert declare(make(path=file), Options).robot.joint_names  # the other mapping of the launch has not replaced it
     for wrong in ("fer_*", "{fer_*: 1}", "{fer", "[a, b]"):
         with pytest.raises(ConfigurationError, match="joint_names:=.* is not a mapping of names to names; write"):
             write_joint_names(wrong, tmp_path)

@@ -39,3 +39,12 @@ def test_identification_of_replayed_topics_equals_that_of_the_bag(tmp_path: Path
         np.testing.assert_allclose(values, offline.estimate.drive(term), rtol=1e-9, atol=1e-12)
     recorded = load_recording(tmp_path / "recordings" / "recording_001")
     np.testing.assert_array_equal(recorded.position, load_recording(bag).position)
+
+
+def test_a_recorder_that_refuses_ends_the_replay(tmp_path: Path) -> None:
+    bag = write_bag(synthetic_case(5, recordings=1, duration=4.0).recordings[0], tmp_path / "bag")
+    with ros_client_in(tmp_path) as ros:
+        ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 10**7})
+        replay = ros.start("replay", {"bag": str(bag), "record": True})
+        ros.until(lambda: replay.ended, "end of the replay", 30.0)
+    assert replay.process.returncode and "replay: " in replay.log(), replay.log()

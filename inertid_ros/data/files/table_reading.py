@@ -151,6 +151,8 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
     own = [name.strip("/").removeprefix(f"{group}/").removeprefix("field.").lower() for name in header]
     bare = [_BRACKET.sub("", name) for name in own]
     for index, name in enumerate(bare):
+        if group and "/" in name and not name.startswith(("header/", "stamp/")):
+            continue  # a column of another topic
         if seconds := _SECONDS.match(name):
             parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in bare]
             if parts:

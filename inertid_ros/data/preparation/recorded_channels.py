@@ -39,6 +39,12 @@ _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}
 
 
+def _held(values: Array, lost: NDArray[np.bool_]) -> Array:
+    """Replace lost values ``(N, n)`` by the last value before, or by the first value at the start."""
+    rows = np.maximum.accumulate(np.where(lost, 0, np.arange(len(values))[:, None]), axis=0)
+    return np.take_along_axis(values, np.maximum(rows, np.argmax(~lost, axis=0)), axis=0)
+
+
 @dataclass
 class CleanChannels:
     """Channels of a recording, ready to be filtered.
@@ -111,9 +117,9 @@ class CleanChannels:
             lost = ~np.isfinite(values)
             if channel in _MOTION:
                 self._check_present(channel, lost.mean(axis=0), joints)
+            if channel == "position":  # a value between both sides of a full turn would hide the turn
+                values = self._unwrapped(_held(values, lost), joints, revolute)
             values = np.where(used, filled(self.time, values, lost), 0.0)
-            if channel == "position":
-                values = self._unwrapped(values, joints, revolute)
             values = np.asfortranarray(values)  # the next steps work column by column
             steps = channel_faults.resolution(values)
             if channel not in self.noise:
@@ -153,8 +159,9 @@ class CleanChannels:
     def add_wrench(self, contact: str, wrench: Array) -> None:
         """Add a wrench ``(N, 6)``; saturated and stuck samples are flagged and logged, but not replaced."""
         lost = self.add_finite(WRENCH_PREFIX + contact, wrench)
-        repeated = channel_faults.stuck(self.time, self.channels[WRENCH_PREFIX + contact])
-        clipped = channel_faults.saturated(self.channels[WRENCH_PREFIX + contact]).any(axis=1) & ~repeated
+        values = self.channels[WRENCH_PREFIX + contact]
+        repeated, unloaded = channel_faults.stuck(self.time, values), ~values.any(axis=1)
+        clipped = channel_faults.saturated(values).any(axis=1) & ~repeated & ~unloaded
         for flags, what in ((clipped, "is saturated"), (repeated, "repeats itself (the sensor is dead)")):
             if flags.any():
                 first, last = self.time[flags][[0, -1]] - self.time[0]

@@ -109,14 +109,17 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
     The resulting change of torque, by the URDF's inertias, decides the severity. Locked joints that were not recorded
     are not checked.
     """
-    findings = []
+    findings, root = [], parsing.parse_description(model.urdf)
+    turning = {joint.get("name") for joint in root.iter("joint") if joint.get("type") == "continuous"}
     for joint, position in model.options.locked_joints.items():
         if joint not in recording.joint_names:
             continue
         values = recording.position[:, recording.joint_names.index(joint)]
+        if joint in turning:  # drivers report continuous joints within a full turn
+            values = position + np.remainder(values - position + np.pi, 2 * np.pi) - np.pi
         if np.abs(values - position).max() <= _LOCKED_TOLERANCE:
             continue
-        share = _torque_change(recording, model, joint)
+        share = _torque_change(recording, model, joint, values)
         severity = Severity.CARE if share > _CARE_TORQUE_SHARE else Severity.NOTICE
         severity = Severity.REFUSE if share > _REFUSE_TORQUE_SHARE else severity
         span = float(np.ptp(values))
@@ -124,7 +127,7 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         evidence = (
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
             f" and changes the torque of a joint by {100 * share:.3g} %")
-        followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
+        followers = urdf_joints.followers(root, {joint})
         words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
         findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
     return tuple(findings)
@@ -251,8 +254,8 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
     return Finding.with_remedy("beyond_limits", severity, str(joint), name)
 
 
-def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
-    """Largest relative change of any joint's RMS torque if a locked joint moves as recorded instead of being held.
+def _torque_change(recording: Recording, model: RobotModel, joint: str, moved: Array) -> float:
+    """Largest relative change of any joint's RMS torque if a locked joint moves (``moved (N,)``) instead of being held.
 
     Joints that mimic the locked joint follow it. A free base is assumed to stand still.
     """
@@ -277,6 +280,6 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
         states = zip(q, v, np.gradient(v, recording.time[rows], axis=0), strict=True)
         return np.array([pin.rnea(whole, data, *state)[columns] for state in states])
 
-    right, wrong = torque(recorded[joint]), torque(np.full(len(rows), model.options.locked_joints[joint]))
+    right, wrong = torque(moved[rows]), torque(np.full(len(rows), model.options.locked_joints[joint]))
     size, change = (np.sqrt(np.mean(x**2, axis=0)) for x in (wrong, right - wrong))
     return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))

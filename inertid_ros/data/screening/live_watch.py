@@ -122,6 +122,8 @@ class WrenchWatch:
         """Take a measured wrench ``(6,)`` [N, N m], and return it minus the topic's zero; store finite wrenches."""
         state = self._topics.setdefault(topic, _WrenchTopic())
         if np.isfinite(wrench).all():
+            if state.recent and state.recent[-1][0] == stamp_ns:
+                state.recent.pop()  # stamps that do not advance give no window
             state.recent.append((stamp_ns, wrench))
             while state.recent[0][0] < stamp_ns - self._window_ns or state.recent[0][0] > stamp_ns:
                 state.recent.popleft()

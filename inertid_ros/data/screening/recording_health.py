@@ -33,7 +33,7 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
     """
     remaining = iter(parts)
     first = next(remaining)
-    samples, gaps, notices = 0, 0, dict[str, None]()
+    samples, gaps, notices, measured = 0, 0, dict[str, None](), np.array(0)
     usual_steps: list[float] = []
     shortest, longest, lowest, highest, squares = np.inf, -np.inf, np.array(np.inf), np.array(-np.inf), np.array(0.0)
     last = first.time[0]
@@ -45,11 +45,12 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         last, samples = part.time[-1], samples + len(part)
         shortest, longest = min(shortest, steps.min()), max(longest, steps.max())
         gaps += int((steps > _GAP_PERIODS * usual_steps[-1]).sum())
-        lowest = np.minimum(lowest, part.position.min(axis=0))
-        highest = np.maximum(highest, part.position.max(axis=0))
-        squares = squares + np.sum(part.effort**2, axis=0)
+        lowest = np.fmin(lowest, np.fmin.reduce(part.position, axis=0))
+        highest = np.fmax(highest, np.fmax.reduce(part.position, axis=0))
+        squares = squares + np.nansum(part.effort**2, axis=0)
+        measured = measured + np.isfinite(part.effort).sum(axis=0)
         notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
-    effort = np.sqrt(squares / samples)
+    effort = np.sqrt(squares / np.where(measured > 0, measured, np.nan))
     channels = [key for key in first.channels if key != "time" and not (key == "effort" and np.isnan(effort).all())]
     joints = [
         {"name": name, "lowest": low, "highest": high, "rms_effort": None if np.isnan(size) else size}

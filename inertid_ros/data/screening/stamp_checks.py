@@ -14,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import MAX_OTHER_CLOCK_SHARE, Recording
 
-from .channel_faults import ChannelNoise, true_runs
+from .channel_faults import ChannelNoise, true_runs, unwrapped
 
 # Unit of the stamps.
 _STAMP_UNITS_S = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
@@ -206,7 +206,7 @@ def with_lost_rows(recording: Recording) -> Recording:
 
 def with_joins_apart(recording: Recording) -> Recording:
     """Insert gaps into the stamps if positions of half of the joints jump, as at the joins of concatenated logs."""
-    position = np.nan_to_num(recording.position)
+    position, _ = unwrapped(np.nan_to_num(recording.position))
     if len(position) < 4 * _JUMP_SIDE:
         return recording
     steps = np.diff(position, axis=0)

@@ -123,6 +123,7 @@ class Estimate:
     information : information of the recordings, without outliers
     weights : (c,), residual weight per channel
     outliers : (c,), number of gross outliers left out per channel; None if outliers were not searched
+    left_out : parameters that are zero because they are not significant
     delay : delay of effort after motion that has been removed [s]
     delay_found : estimated delay, removed or not; None if no delay was estimated
     own_prior_spreads : (nb,), separate prior spreads of links and rotors; NaN for bodies with ``prior_spread``
@@ -144,6 +145,7 @@ class Estimate:
     information: Information
     weights: Array
     outliers: np.ndarray | None = None
+    left_out: tuple[str, ...] = ()
     delay: float = 0.0
     identifiability: tuple[Identifiability, ...] = ()
     own_prior_spreads: Array | None = None

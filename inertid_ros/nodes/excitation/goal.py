@@ -176,7 +176,9 @@ class ExcitationGoal:
 
     def _collected(self, now: float) -> bool:
         """Return True if all needed nodes are discovered and the joint states are valid, or after the time limit."""
-        self._waited, self._ticked = self._waited + min(now - self._ticked, _MAX_TICK_GAP_S), now
+        elapsed = min(max(now - self._ticked, 0.0), _MAX_TICK_GAP_S)  # negative after simulated time went back
+        self._waited, self._ticked = self._waited + elapsed, now
+        self._collecting_since = min(self._collecting_since, now)
         is_ready = self._has_discovered and self._robot.has_states and self._states_are_good
         return is_ready or self._waited > self._options.discovery_s
 

@@ -28,7 +28,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.robot_states import joint_states_status, timing_status
-from inertid_ros.nodes.spin import raise_priority, refuse_impossible_transitions, run_node
+from inertid_ros.nodes.spin import LONGEST_END_S, raise_priority, refuse_impossible_transitions, run_node
 from inertid_ros.ros.conversions import JointSample, to_joint_trajectory
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.node_parameters import declare, guard, read
@@ -172,8 +172,10 @@ class Excitation(LifecycleNode):
         elif outcome.ending is Ending.SUCCEEDED:
             handle.succeed()
         else:
-            ends = self.machine.state is State.FINALIZED  # after a signal, not an error
-            (self.get_logger().info if ends else self.get_logger().error)(outcome.message)
+            if self.machine.state is State.FINALIZED:  # after a signal, not an error
+                self.get_logger().info(outcome.message)
+            else:  # a line of its own: rclpy refuses another severity from the same place
+                self.get_logger().error(outcome.message)
             handle.abort()
         return to_result(outcome)
 
@@ -272,7 +274,8 @@ class Excitation(LifecycleNode):
     def on_fault(self, error: Exception) -> None:
         """Bring the robot to rest after an exception in a callback; the executor no longer spins."""
         self.machine.shut_down(f"internal error: {error}")
-        while self.machine.goal is not None:
+        end = time.monotonic() + LONGEST_END_S
+        while self.machine.goal is not None and time.monotonic() < end:  # simulated time stands still now
             self.machine.tick()
             time.sleep(self.fixed.tick_s)
 

@@ -10,7 +10,7 @@ from std_msgs.msg import Float64
 
 from inertid_ros.config.nodes import ExcitationNodeOptions, SpeedScalingOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.robot_states import RobotStates
 from inertid_ros.robot.model import RobotModel
@@ -180,8 +180,8 @@ class RobotInterface(RobotStates):
         return self._controller_state.factor
 
     def interference(self) -> str:
-        """Return why commands do not arrive, or which other nodes command the robot or publish states; else empty."""
-        return self.controller_problem() or self.several_publishers()
+        """Return why commands do not arrive, or which other nodes interfere; else empty."""
+        return self.namesake() or self.controller_problem() or self.several_publishers()
 
     def controller_problem(self) -> str:
         """Return why commands do not arrive, or which other node commands the robot; else empty."""
@@ -202,8 +202,12 @@ class RobotInterface(RobotStates):
     def _take_reference(self, stamp: float, names: tuple[str, ...], position: Array) -> None:
         if self._model is None:
             return
-        joints = self._model.recorded_joints.urdf_names(names, "controller_state")
-        if set(joints) >= set(self._model.joint_names):
+        try:
+            joints = self._model.recorded_joints.urdf_names(names, "controller_state")
+        except InertidError as error:
+            self._node.get_logger().warning(str(error), throttle_duration_sec=10.0)
+            return
+        if np.isfinite(position).all() and set(joints) >= set(self._model.joint_names):
             self._on_reference(stamp, position[[joints.index(joint) for joint in self._model.joint_names]])
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:

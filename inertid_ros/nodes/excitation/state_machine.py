@@ -182,7 +182,7 @@ class StateMachine:
         if is_moving and now - self._looked >= _INTERFERENCE_PERIOD_S:
             self._looked, problem = now, self._robot.interference()
             if problem:
-                self.goal.stop(problem)
+                self.stop(problem)
         self.goal.tick(cancel)
         self._update()
 

@@ -81,3 +81,15 @@ def test_what_is_not_understood_is_told(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(RecordingError, match=message):
         load_recording(path)
+
+
+def test_stamps_of_another_topic_are_not_taken(tmp_path):
+    """PlotJuggler writes the columns of all topics into one table."""
+    ours = PLOTJUGGLER.partition(",/controller_state")[0].replace("__time,", "")
+    header = f"__time,/ft/header/stamp/nanosec,/ft/header/stamp/sec,/ft/wrench/force/x,{ours}"
+    foreign = np.column_stack([np.zeros(len(TIME)), 7 + TIME, TIME])
+    path = tmp_path / "table.csv"
+    path.write_text(
+        table(header, EPOCH + TIME, foreign, EFFORT[:, 0], POSITION[:, 0], EFFORT[:, 1], POSITION[:, 1]))
+    recording = load_recording(path)
+    np.testing.assert_allclose(recording.time - recording.time[0], TIME, atol=1e-6)

@@ -160,3 +160,21 @@ def test_joints_without_effort_are_named_and_a_position_that_is_missing_is_refus
         assert finding.cause == "no_effort" and finding.subjects == ("b",) and finding.severity is Severity.CARE
     with pytest.raises(RecordingError, match="file.npz: position of joint 'a' holds 100% NaN; record"):
         _cleaned(position=np.full_like(effort, np.nan))
+
+
+def test_a_lost_value_at_a_full_turn_leaves_a_continuous_angle():
+    angle = np.linspace(0.0, 9.0, len(TIME))[:, None]
+    wrapped = (angle + np.pi) % (2 * np.pi) - np.pi
+    turn = int(np.argmax(np.abs(np.diff(wrapped[:, 0])) > 3))
+    wrapped[turn : turn + 2] = np.nan
+    clean = CleanChannels("log", TIME)
+    clean.add_joints({"position": wrapped}, ["a"], np.array([True]))
+    np.testing.assert_allclose(clean.channels["position"], angle, atol=1e-9)
+
+
+def test_a_plate_without_load_is_not_saturated():
+    step = np.maximum(np.sin(2 * np.pi * 0.4 * TIME), 0.0) * np.random.default_rng(0).uniform(0.99, 1.0, len(TIME))
+    force = np.round(step[:, None] * np.array([3.0, 1.0, 300.0, 9.0, 5.0, 1.0]), 6)
+    clean = CleanChannels("walk", TIME)
+    clean.add_wrench("plate", force)
+    assert not clean.faulty["plate"].any()

@@ -102,3 +102,10 @@ def test_a_robot_that_rests_between_motions_is_no_second_publisher():
     resting = Recording(
         recording.joint_names, PERIOD * np.arange(len(still)), still, np.arange(len(still))[:, None] * np.ones(3))
     assert "second_publisher" not in causes(resting)
+
+
+def test_full_turns_of_a_single_joint_are_no_joins():
+    time = np.arange(0.0, 60.0, PERIOD)
+    angle = (2.0 * time + 0.3 * np.sin(time) + np.pi) % (2 * np.pi) - np.pi
+    recording = Recording(("turntable",), time, angle[:, None], np.sin(time)[:, None], name="log")
+    assert "joined_logs" not in causes(recording)

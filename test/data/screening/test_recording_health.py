@@ -7,7 +7,7 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.data.screening.recording_health import effort_spectrum, recording_health
+from inertid_ros.data.screening.recording_health import effort_spectrum, recording_content, recording_health
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +61,14 @@ def test_a_spectrum_shows_amplitude_and_noise():
     assert found.frequency[np.argmax(found.density[:, 0])] == pytest.approx(2.0, rel=0.1)
     beyond = found.frequency > 10
     assert np.median(found.density[beyond]) == pytest.approx(0.1 / np.sqrt(50), rel=0.2)
+
+
+def test_a_summary_leaves_out_values_that_are_not_finite(case):
+    recording = case.recordings[0]
+    effort, position = recording.effort.copy(), recording.position.copy()
+    effort[0], position[3, 1] = np.nan, np.nan
+    spoilt, whole = (recording_content([each])["joints"] for each in (
+        replace(recording, effort=effort, position=position), recording))
+    for found, expected in zip(spoilt, whole, strict=True):
+        assert found["rms_effort"] == pytest.approx(expected["rms_effort"], rel=1e-2)
+        assert (found["lowest"], found["highest"]) == pytest.approx((expected["lowest"], expected["highest"]), rel=1e-2)

@@ -52,3 +52,11 @@ def test_load_has_hysteresis_and_garbage_changes_nothing():
         watch.add("plate", k * MS, np.array([0, 0, force, 0, 0, 0.0]))
         seen.append(bool(watch.loaded))
     assert seen == [False, False, True, True, False, False, False, True]
+
+
+def test_stamps_that_stand_still_fill_no_memory():
+    watch = WrenchWatch(window_s=0.5, limit_n=50.0, on_n=20.0, off_n=10.0)
+    for _ in range(1000):
+        watch.add("plate", 0, np.ones(6))
+    with pytest.raises(RecordingError, match="plate: 1 recent wrenches"):
+        watch.tare(["plate"])

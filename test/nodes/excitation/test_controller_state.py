@@ -9,7 +9,8 @@ from builtin_interfaces.msg import Time
 from std_msgs.msg import Float64
 
 from inertid_ros.config.nodes import SpeedScalingOptions
-from inertid_ros.nodes.excitation.robot_interface import ControllerState
+from inertid_ros.nodes.excitation.robot_interface import ControllerState, RobotInterface
+from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.controller import state_topic
 
 
@@ -93,3 +94,18 @@ def test_the_state_is_read_beside_the_topic_of_trajectories(controller: str, arg
     finally:
         node.destroy_node()
         rclpy.shutdown(context=context)
+
+
+def test_references_that_are_no_positions_of_this_robot_are_ignored() -> None:
+    taken, told = [], []
+    joints = RecordedJoints(("panda_joint1",), {"fer_*": "panda_*"})
+    logger = SimpleNamespace(warning=lambda text, **_keywords: told.append(text))
+    robot = SimpleNamespace(
+        _model=SimpleNamespace(recorded_joints=joints, joint_names=("panda_joint1",)),
+        _on_reference=lambda *reference: taken.append(reference), _node=SimpleNamespace(get_logger=lambda: logger),
+    )  # fmt: skip
+    for names, values in (
+        (("fer_joint1",), [np.nan]), (("fer_joint1", "panda_joint1"), [0.1, 0.2]), (("fer_joint1",), [0.3])
+    ):  # fmt: skip
+        RobotInterface._take_reference(robot, 1.0, names, np.array(values))
+    assert len(told) == 1 and len(taken) == 1 and taken[0][1].tolist() == [0.3]
