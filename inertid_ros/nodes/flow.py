@@ -60,7 +60,7 @@ def _run(client: FlowClient, flow: Any) -> int:
             client.show(f"interrupted; {flow.mover.rest}")
         flow.leave()
         return INTERRUPTED if client.is_interrupted else FAILED
-    except Exception:
+    except Exception:  # after any error the robot must be disarmed, and its recording end
         flow.leave()
         raise
 

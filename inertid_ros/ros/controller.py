@@ -62,7 +62,7 @@ def of_controller(controller: str, name: str) -> str:
 def state_topic(node: Node, controller: str) -> str:
     """Return the topic of the controller's state, beside the topic of its trajectories, which may be remapped.
 
-    Empty if neither ``controller`` nor a remapping tells the controller.
+    The topic is empty if neither ``controller`` nor a remapping names the controller.
     """
     if controller:
         return f"{controller}/controller_state"

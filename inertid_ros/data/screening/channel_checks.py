@@ -109,6 +109,8 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
     The resulting change of torque, by the URDF's inertias, decides the severity. Locked joints that were not recorded
     are not checked.
     """
+    if not model.options.locked_joints:
+        return ()
     findings, root = [], parsing.parse_description(model.urdf)
     turning = {joint.get("name") for joint in root.iter("joint") if joint.get("type") == "continuous"}
     for joint, position in model.options.locked_joints.items():
