@@ -16,10 +16,10 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions, RoundsOptions
 from inertid_ros.core.findings import Finding, subjects_of
-from inertid_ros.core.notices import without_notices
+from inertid_ros.core.notices import NoticeLogger, without_notices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_any_length
-from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
 from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.data.screening.channel_checks import refuse
@@ -40,10 +40,13 @@ from inertid_ros.identification.solvers.regularizers import OWN_SPREADS
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import with_gains
 from inertid_ros.report.results import CalibrationOutcome, Result
+from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
+
+_log = NoticeLogger(__name__)
 
 FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # cutoffs of bands in which results with different cutoffs are compared
 _MIN_BAND_PERIODS = 20.0  # periods of a band's cutoff in the shortest recording; with fewer, filter transients dominate
@@ -67,14 +70,14 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         empty, blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
     """
     configuration, clock = configuration or Configuration(), _Clock()
-    if not takes_further(model, configuration.identify):
-        train = list(chain.from_iterable(map(all_parts, train)))
     check_different_samples(kept_parts(train), kept_parts(held_out))
 
     # Screen recordings, prepare them with one cutoff, and scale efforts to newton metres.
-    dataset = Dataset.screened(model, configuration, train, held_out)
+    every_sample = not takes_further(model, configuration.identify)
+    dataset = Dataset.screened(model, configuration, train, held_out, every_sample)
     dataset = dataset.prepared(dataset.cutoff(),
         lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
+    _report_unused_loads(dataset)
     dataset, gains = with_drive_gains(dataset)
     motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
@@ -107,6 +110,14 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     return CalibrationOutcome(estimate, fitted, validated, validation, assessment,
         provenance(dataset.model, sources, configuration, source), clock.seconds, blocks=blocks, drive_gains=gains,
         bands=bands, health=dataset.health)
+
+
+def _report_unused_loads(dataset: Dataset) -> None:
+    names = [recording.name for recording in dataset.first_parts]
+    for name, load in dataset.configuration.robot.loads.items():
+        if not any(matches(recording, load.recordings) for recording in names):
+            _log.warning("robot.loads.%s: recordings %s match none of %s; correct the pattern, or remove the load", name,
+                ", ".join(load.recordings), ", ".join(names))
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:

@@ -12,7 +12,7 @@ from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Finding
 from inertid_ros.core.notices import read_silently, without_notices
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.long_recording import LongRecording, ahead, kept_parts
+from inertid_ros.data.long_recording import LongRecording, ahead, all_parts, kept_parts
 from inertid_ros.data.preparation.filtering import memory
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
 from inertid_ros.data.preparation.recorded_channels import repaired
@@ -56,10 +56,10 @@ class ScreenedRecording:
     @classmethod
     def unscreened(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
         """Wrap a part of a recording without screening, because other parts of the recording were screened."""
-        begun, goes_on = recording.continued
-        options = attrs.evolve(configuration.prepare, skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
-            skip_end_s=0.0 if goes_on else configuration.prepare.skip_end_s,
-            trim_transients=configuration.prepare.trim_transients and not (begun and goes_on))
+        options = configuration.prepare
+        if any(recording.continued):  # a part of a long recording, whose ends were cut before
+            trim_transients = options.trim_transients and not all(recording.continued)
+            options = attrs.evolve(options, skip_start_s=0.0, skip_end_s=0.0, trim_transients=trim_transients)
         return cls(Preparation(recording, model, options, configuration.identify.equations), configuration, (), None)
 
     @property
@@ -132,7 +132,7 @@ class FurtherSamples:
         model, configuration = first.preparation.model, first.configuration
 
         def prepared(part: Recording) -> Samples | RecordingError:
-            if not part.effort[part.own_rows].any():
+            if not (model.free or part.effort[part.own_rows].any()):
                 return RecordingError(f"{part.name}: effort is zero throughout this part")
             screened = ScreenedRecording.unscreened(part, model, configuration)
             preparation = replace(screened.preparation, shared=shared.get(part.name))
@@ -198,15 +198,24 @@ class Dataset:
 
     @classmethod
     def screened(cls, model: RobotModel, configuration: Configuration, train: Iterable[Recording | LongRecording],
-            validation: Iterable[Recording | LongRecording] = ()) -> "Dataset":
-        """Screen recordings; RecordingError if a recording does not belong to this robot."""
+            validation: Iterable[Recording | LongRecording] = (), every_sample: bool = False) -> "Dataset":
+        """Screen recordings; RecordingError if a recording does not belong to this robot.
+
+        With ``every_sample``, all parts of long recordings to fit are loaded.
+        """
+        skipped = configuration.prepare.skip_start_s, configuration.prepare.skip_end_s
+
+        def cut(source: Recording | LongRecording) -> Recording | LongRecording:
+            return source.without_ends(*skipped) if isinstance(source, LongRecording) else source
 
         def screened(source: Recording | LongRecording, role: str) -> DatasetRecording:
             parts = (ScreenedRecording.of(part, model, configuration) for part in kept_parts([source]))
             return DatasetRecording(source, role, tuple(parts))
 
-        fitted = [screened(source, TRAIN) for source in train]
-        return cls(model, configuration, (*fitted, *(screened(source, VALIDATION) for source in validation)))
+        fitted = [screened(part, TRAIN) for source in map(cut, train)
+            for part in (all_parts(source) if every_sample else [source])]
+        validated = [screened(cut(source), VALIDATION) for source in validation]
+        return cls(model, configuration, (*fitted, *validated))
 
     def cutoff(self, fitted_hz: float = 0.0) -> float:
         """Choose a common cutoff [Hz] from the recordings to fit that suits the sample rates of all recordings.

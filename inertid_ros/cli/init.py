@@ -5,6 +5,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import yaml
 
 from inertid_ros.calibration.robot_setup import RobotSetup, Setting, robot_setup
 from inertid_ros.cli.printing import deliver
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.bag_opening import bag_topics
+from inertid_ros.data.files.loading import is_bag, load_recording
+from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.robot.urdf.parsing import XACRO_SUFFIX, expand_xacro
 
 from .settings import inputs, named_numbers
@@ -33,9 +37,10 @@ def run(options: argparse.Namespace) -> int:
     for path in (target,) if options.xacro is None else (target, target.with_suffix(".urdf")):
         check_file(path, options.force, inputs(options))
     urdf = description if options.xacro is None else _expanded(description, options, target)
-    recorded = load_recording(options.recording).joint_names if options.recording else ()
+    recorded, settings = _recorded(Path(options.recording)) if options.recording else ((), ())
     locked = named_numbers(options.lock, "--lock")
     setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
+    setup = replace(setup, settings=(*setup.settings, *settings))
     write_file(target, _yaml(setup, urdf, target).encode(), options.force)
     content = {"robot": setup.model.name, "urdf": str(urdf), "configuration": str(target),
         "joints": setup.model.joint_names, "settings": setup.settings, "notes": setup.notes,
@@ -43,6 +48,17 @@ def run(options: argparse.Namespace) -> int:
     lines = [f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}",
         *_settings_lines(setup.settings), *(f"check: {note}" for note in setup.notes)]
     return deliver(options, content, lambda: print("\n".join(lines)), f"{target}; next: {_next(urdf, target)}")
+
+
+def _recorded(path: Path) -> tuple[tuple[str, ...], tuple[Setting, ...]]:
+    """Joint names of a recording, and the topic of its joint states if it is the only one and not the default."""
+    default = RecordingTopics().joint_states
+    topics = bag_topics(path) if is_bag(path) else {}
+    published = [topic for topic, (message_type, _) in topics.items() if message_type == JOINT_STATE]
+    topic = published[0] if len(published) == 1 else default
+    names = load_recording(path, RecordingTopics(joint_states=topic)).joint_names
+    setting = Setting("topics.joint_states", topic, f"the only joint states in {path.name}")
+    return names, () if topic == default else (setting,)
 
 
 def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:

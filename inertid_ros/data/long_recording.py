@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from inertid_ros.core.errors import RecordingError
+
 from .recording import LOST_SAMPLE_PERIODS, Recording, split_wrenches
 
 KEPT_PARTS = 5
@@ -78,6 +80,25 @@ class LongRecording:
     def parts(self) -> tuple[Recording, ...]:
         """Parts in memory."""
         return tuple(self.kept.values())
+
+    def without_ends(self, skip_start: float, skip_end: float) -> "LongRecording":
+        """Cut ``skip_start`` and ``skip_end`` [s] off the ends; RecordingError if fewer than two samples are left."""
+        if not skip_start and not skip_end:
+            return self
+        start = float(self.kept[0].time[0])
+        begin, end = start + skip_start, start + self.duration - skip_end
+
+        def cut_parts() -> Iterator[Recording]:
+            for part in self.read():
+                rows = (part.time >= begin) & (part.time <= end)
+                if rows.sum() >= 2:
+                    yield part if rows.all() else part.select(rows)
+
+        if next(cut_parts(), None) is None:
+            raise RecordingError(
+                f"{self.name}: time spans {self.duration:.2f} s, too short to skip {skip_start + skip_end:g} s of it;"
+                " lower prepare.skip_start_s or prepare.skip_end_s, or record longer")
+        return self.from_parts(cut_parts)
 
     def others(self, context_s: float = 0.0) -> Iterator[Recording]:
         """Read the parts that are not kept, one at a time, each with ``context_s`` [s] of both neighbouring parts."""

@@ -15,7 +15,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import CHANGING_TERMS
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
-from inertid_ros.data.long_recording import LongRecording, all_parts
+from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
@@ -108,8 +108,7 @@ def _compressed(recording: Recording | LongRecording, configuration: Configurati
         model: RobotModel) -> tuple[dict[str, Any], bytes]:
     """Return summary and information of a recording, in memory that does not grow with its length."""
     options = configuration.identify
-    pieces = [recording] if takes_further(model, options) else list(all_parts(recording))
-    dataset = Dataset.screened(model, configuration, pieces)
+    dataset = Dataset.screened(model, configuration, [recording], every_sample=not takes_further(model, options))
     dataset = dataset.prepared(dataset.cutoff())
     samples = dataset.samples()
     decision = GateDecision.from_findings([*dataset.findings, *check_motion(samples, model)])

@@ -15,6 +15,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.elasticity import compliance_covariance
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
@@ -276,11 +277,9 @@ class MapFit:
         prior.
         """
         recordings, residuals = self.data.recordings, self._residuals
-        # Inverse Hessian in physical parameters; fixed parameters have no variance.
-        root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
-        root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
         # Ratio of the noise by the variation of scores to the noise by the correlation of residuals.
-        small, largest = noise_levels(self.data.equations, recordings, residuals, root @ root.T, self.weights**2)
+        small, largest = noise_levels(
+            self.data.equations, recordings, residuals, self._inverse_hessian, self.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, self.fraction)
         measured = self.data.information.counts > 0
@@ -355,6 +354,23 @@ class MapFit:
         names = ("deviation", "fraction", "regularization", "discount", "noise_ratio")
         return replace(self, **{name: getattr(other, name) for name in names})
 
+    @property
+    def _inverse_hessian(self) -> Array:
+        """Inverse Hessian ``(p, p)`` in physical parameters; fixed parameters have no variance."""
+        root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
+        root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
+        return np.asarray(root @ root.T)
+
+    def _assumed_covariance(self, noise: Array) -> Array | None:
+        """Covariance ``(p, p)`` due to fitted speeds and compliances, which the equations assume as known."""
+        data, known = self.data, [] if self.speed_covariance is None else [self.speed_covariance]
+        if data.recordings and data.equations.equation_type == "force" and not data.equations.model.free:
+            ratio = float(np.mean((noise * self.weights**2)[data.information.counts > 0]))
+            of_compliance = compliance_covariance(
+                data.equations, self.parameters, data.recordings, self.weights, self._inverse_hessian, ratio)
+            known += [] if of_compliance is None else [of_compliance]
+        return sum(known) if known else None
+
     def estimate(self) -> Estimate:
         solution, parameters = self._solved, self.parameters
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
@@ -365,12 +381,12 @@ class MapFit:
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
         left_out |= np.isin(model.layout.names, self.left_out)
-        of_speeds = self.speed_covariance
+        assumed = self._assumed_covariance(noise)
         covariance, interval = posterior(
             fitted,
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
-                None if of_speeds is None else inverse @ of_speeds @ inverse.T,
+                None if assumed is None else inverse @ assumed @ inverse.T,
                 left_out),
             solution,
             self.map_problem.convex_program(*fitted, self.regularization),

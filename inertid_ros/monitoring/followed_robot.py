@@ -10,7 +10,6 @@ from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import JointSample, Samples
-from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.payload.offline import calibrated_robot
@@ -114,7 +113,7 @@ def followed_robot(
     ----------
     rate_hz : rate of the joint states [Hz].
     recordings : paths of recordings of the robot as calibrated, whose residuals give the noise; by default the
-        recordings that the result was fitted to, if they still exist.
+        recordings without a known load that the result was fitted to, if they still exist.
 
     Raises
     ------
@@ -124,10 +123,9 @@ def followed_robot(
     robot, model = calibrated_robot(result), result.model
     block = max(1, round(_BLOCK_S * rate_hz))
     stream = StreamOptions(1 / rate_hz, result.cutoff_hz, block=block, effort_delay_s=result.effort_delay_s)
-    paths = recordings or [name for name in result.fitted_recordings.values() if Path(name).exists()]
+    paths = recordings or [name for name in result.fitted_without_load if Path(name).exists()]
     if paths:
-        calibration = (load_recording(path, joints=model.recorded_joints) for path in paths)
-        blocks = [block for recording in calibration for block in _blocks(recording, model, stream)]
+        blocks = [block for path in paths for block in _blocks(result.load_recording(path), model, stream)]
         robot = with_stream_noise(robot, blocks)
     else:
         robot = replace(robot, deviation=_CAUSAL_NOISE_FACTOR * robot.deviation)

@@ -112,7 +112,10 @@ class Identifier(GoalNode):
     # Action
 
     async def _identify_automatically(self, name: str) -> None:
-        if not self.is_serving and self.model is not None:
+        if self.is_serving or self.model is None:
+            reason = self.no_model if self.model is None else "another identification is running"
+            self.get_logger().warning(f"{name}: is not identified automatically; {reason}. Send a goal to identify it")
+        else:
             await self.serve(Identify.Goal(train=[name]))
 
     def begin(self, request: Identify.Goal) -> Worker:
@@ -150,6 +153,8 @@ class Identifier(GoalNode):
             log_accepted(self.get_logger(), result.gate.verdict, report.message)
             self._set_state(IdentifierStatus.READY, report.message)
         values = {**_UNKNOWN, **{field: getattr(report, field) for field in _ANSWER_OF_REPORT}}
+        if problem:
+            values |= {"verdict": InertialParameters.DO_NOT_USE, "message": problem}
         if result.decision is not None:
             values |= {"torque_deviation": result.history[-1].deviation, "gain": result.decision.gain}
             values["stop_reason"] = result.decision.reason

@@ -14,7 +14,6 @@ from inertid_ros.core.errors import IdentificationError, RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.information.delay import without_delay
@@ -131,7 +130,7 @@ def payload_job(
     ``directory`` holds the result of the robot without payload; ``reference`` are paths of recordings without payload.
     """
     result = Result.load(directory)
-    references = [load_recording(path, joints=result.model.recorded_joints) for path in reference]
+    references = [result.load_recording(path) for path in reference]
     return payload_offline(
         result, [recording], references, options, progress=lambda stage, fraction: progress((stage, fraction))
     )

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 import yaml
 
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core import formats
@@ -21,6 +22,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConfigurationError, FormatError, IdentificationError, InertidError
 from inertid_ros.core.formats import read_bytes, read_text
 from inertid_ros.core.outputs import check_directory, write_directory
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
@@ -28,6 +31,7 @@ from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOu
 from inertid_ros.report.drawing import Drawing
 from inertid_ros.report.pages import plots, render_page, rendered
 from inertid_ros.report.report_content import REPORT_FORMAT, Curves, json_text, plain, read_curves, report_content
+from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel, load_model
 
 RESULT = "result"  # kind of output
@@ -104,8 +108,7 @@ class Result:
     def equation_type(self) -> str:
         """Type of the equations that were fitted, see :data:`inertid_ros.config.identification.EQUATION_TYPES`."""
         with as_written(self.directory / REPORT):
-            stored = self.report["provenance"].get("configuration") or {}
-            return str(stored.get("identify", {}).get("equations", "force"))
+            return str(self._stored("identify").get("equations", "force"))
 
     @property
     def cutoff_hz(self) -> float:
@@ -125,6 +128,29 @@ class Result:
         with as_written(self.directory / REPORT):
             sources = self.report["provenance"]["recordings"]
             return {source["sha256"]: str(source["name"]) for source in sources if source["role"] == "train"}
+
+    @property
+    def fitted_without_load(self) -> list[str]:
+        """Names of the fitted recordings in which the robot carried no known load (``robot.loads``)."""
+        with as_written(self.directory / REPORT):
+            loads = self._stored("robot").get("loads", {}).values()
+            patterns = [pattern for load in loads for pattern in load["recordings"]]
+        return [name for name in self.fitted_recordings.values() if not matches(name, patterns)]
+
+    def load_recording(self, path: str | Path) -> Recording:
+        """Load another recording of this robot, with the topics and stamps of the fitted recordings.
+
+        Raises RecordingError: see :func:`.loading.load_recording`.
+        """
+        with as_written(self.directory / REPORT):
+            topics = structure(RecordingTopics, self._stored("topics"), REPORT, "topics.")
+            stamps = str(self._stored("prepare").get("stamps", "header"))
+        return load_recording(path, topics, self.model.recorded_joints, stamps)
+
+    def _stored(self, section: str) -> Mapping[str, Any]:
+        """A section of the configuration of the fit; empty if it was not stored."""
+        sections = self.report["provenance"].get("configuration") or {}
+        return dict(sections.get(section, {}))
 
     @property
     def page(self) -> str:

@@ -1,6 +1,6 @@
 """Bodies that differ from the URDF: known loads of recordings, and perturbed bodies that simulate a wrong prior."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -21,16 +21,21 @@ _DRAWS_PER_MASS_CHANGE = 100  # before the mass change is halved
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
     """``(nb, 10)`` parameters that the loads of a recording add to the links.
 
-    The patterns of a load are compared with the name of the recording and with its file name, with and without suffix.
+    A recording carries the loads whose patterns match its name, see :func:`matches`.
     ModelError if the link of a load is unknown or does not move, or if the inertia of a load is impossible.
     """
     bodies = np.zeros((len(model.link_names), inertial.BODY_PARAMETERS))
-    names = {recording, Path(recording).name, Path(recording).stem}
     for name, load in loads.items():
         body, parameters = _placed(model, name, load)
-        if any(fnmatch(text, pattern) for text in names for pattern in load.recordings):
+        if matches(recording, load.recordings):
             bodies[body] += parameters
     return bodies
+
+
+def matches(recording: str, patterns: Iterable[str]) -> bool:
+    """True if a pattern matches the name of a recording or its file name, with or without suffix."""
+    names = {recording, Path(recording).name, Path(recording).stem}
+    return any(fnmatch(name, pattern) for pattern in patterns for name in names)
 
 
 def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:

@@ -11,7 +11,7 @@ from inertid_ros.calibration.dataset import Dataset, FurtherSamples, ScreenedRec
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.recordings import PrepareOptions
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import IdentificationError, RecordingError
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.data.recording import Recording
@@ -129,11 +129,28 @@ def test_classical_estimators_take_every_sample(case, long):
         identify(case.given, StreamedSamples(outcome.train[:1], outcome.train[1:]), options)
 
 
-def test_ends_are_skipped_once(case):
-    first, middle, last = (parts_of(case.recordings[0])[k] for k in (0, 2, PARTS - 1))
-    skipping = Configuration(prepare=PrepareOptions(skip_start_s=1.0, skip_end_s=2.0, trim_transients=True))
-    options = [ScreenedRecording.unscreened(own, case.given, skipping).preparation.options for own in (first, middle)]
-    assert [(own.skip_start_s, own.skip_end_s, own.trim_transients) for own in options] == [
-        (1.0, 0.0, True), (0.0, 0.0, False),
-    ]  # fmt: skip
-    assert ScreenedRecording.unscreened(last, case.given, skipping).preparation.options.skip_end_s == 2.0
+def test_ends_are_skipped_once_and_may_be_longer_than_a_part(case, long):
+    whole = case.recordings[0]
+    start, end = 0.3 * whole.duration, 0.2 * whole.duration  # more than a part of six
+    skipping = Configuration(prepare=PrepareOptions(skip_start_s=start, skip_end_s=end))
+    dataset = Dataset.screened(case.given, skipping, [long]).prepared(CUTOFF)
+    time = np.concatenate([samples.time for samples in (*dataset.samples(), *dataset.further_samples())])
+    (of_whole,) = Dataset.screened(case.given, skipping, [whole]).prepared(CUTOFF).samples()
+    period = float(np.median(np.diff(of_whole.time)))
+    assert [time.min(), time.max()] == pytest.approx([of_whole.time[0], of_whole.time[-1]], abs=2 * period)
+    assert len(time) == pytest.approx(len(of_whole.time), rel=0.02)
+    every = Dataset.screened(case.given, skipping, [long], every_sample=True)
+    assert sum(len(part) for part in every.first_parts) == pytest.approx(0.5 * len(whole), rel=0.01)
+
+
+def test_ends_longer_than_the_recording_are_refused(case, long):
+    skipping = Configuration(prepare=PrepareOptions(skip_start_s=40.0, skip_end_s=20.0))
+    with pytest.raises(RecordingError, match=r"time spans .* too short to skip 60 s"):
+        Dataset.screened(case.given, skipping, [long])
+
+
+def test_transients_are_trimmed_at_the_ends_of_the_whole_recording(case):
+    first, middle = (parts_of(case.recordings[0])[k] for k in (0, 2))
+    trimming = Configuration(prepare=PrepareOptions(trim_transients=True))
+    options = [ScreenedRecording.unscreened(own, case.given, trimming).preparation.options for own in (first, middle)]
+    assert [own.trim_transients for own in options] == [True, False]

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import yaml
 from support.nodes.two_links import URDF
+from support.recordings.message_bag import MessageBag
 
 from inertid_ros.cli.main import main
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.data.files.loading import write_npz
+from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 
@@ -69,6 +70,19 @@ def test_choices_of_the_user_and_names_of_a_recording(tmp_path: Path, capsys: py
     assert "excitation.mounting: none  (as given; the floor is not checked" in text
     assert "efforts: torque in N m or N\n" in text
     assert dict(load_configuration(file).robot.joint_names) == {"left_*": "*"}
+
+
+def test_the_only_joint_states_of_a_bag_are_taken_whatever_their_topic(tmp_path: Path) -> None:
+    urdf, file, bag = (tmp_path / name for name in ("robot.urdf", "mine.yaml", "bag"))
+    urdf.write_text(URDF)
+    with MessageBag(bag) as messages:
+        for stamp in range(10**9, 2 * 10**9, 10**7):
+            messages.joint_state(stamp, ("arm_shoulder", "arm_elbow"), *np.zeros((3, 2)), topic="/arm/joint_states")
+    assert init(urdf, "--recording", bag, "--output", file) == 0
+    configuration = load_configuration(file)
+    assert configuration.topics.joint_states == "/arm/joint_states"
+    assert dict(configuration.robot.joint_names) == {"arm_*": "*"}
+    load_recording(bag, configuration.topics)
 
 
 @pytest.fixture

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.recordings.message_bag import MessageBag
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
+from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.regressors.force_equations import load_torque
 from inertid_ros.report.results import Result
@@ -74,6 +76,7 @@ def test_terms_are_chosen_stored_and_shown(files, first, capsys):
 
 def test_a_result_is_continued_with_a_recording_of_a_load(files, first, tmp_path, capsys):
     second = run(files, tmp_path / "second", files / "disk.npz", "--prior", first, "--validate", files / "test.npz")
+    assert Result.load(second).fitted_without_load == []
     report = json.loads((second / "report.json").read_text())
     earlier = report["provenance"]["earlier"]
     assert earlier["directory"] == str(first) and len(earlier["recordings"]) == 1
@@ -81,6 +84,26 @@ def test_a_result_is_continued_with_a_recording_of_a_load(files, first, tmp_path
     capsys.readouterr()
     run(files, tmp_path / "twice", files / "day1.npz", "--prior", second, status=2)
     assert "is part of the earlier result already" in capsys.readouterr().err
+
+
+def test_a_load_that_no_recording_carries_is_told(files, first, tmp_path, capsys):
+    arguments = ("--urdf", files / "given.urdf", "--config", files / "known.yaml", "--output", tmp_path / "out")
+    assert cli.main(["identify", *map(str, arguments), str(files / "day1.npz")]) == 0
+    assert "robot.loads.disk: recordings disk* match none of" in capsys.readouterr().err
+    assert Result.load(first).fitted_without_load == [str(files / "day1.npz")]
+
+
+def test_further_recordings_are_read_with_the_topics_of_the_result(first, tmp_path):
+    result, bag = Result.load(first), tmp_path / "bag"
+    joints = result.model.joint_names
+    with MessageBag(bag) as messages:
+        for stamp in range(10**9, 2 * 10**9, 10**7):
+            messages.joint_state(stamp, joints, *np.zeros((3, len(joints))), topic="/arm/joint_states")
+    with pytest.raises(RecordingError, match="has no topic /joint_states"):
+        result.load_recording(bag)
+    report = json.loads(json.dumps(result.report))
+    report["provenance"]["configuration"]["topics"]["joint_states"] = "/arm/joint_states"
+    assert replace(result, report=report).load_recording(bag).joint_names == joints
 
 
 def test_a_payload_starts_from_the_earlier_bodies(files, first, tmp_path):

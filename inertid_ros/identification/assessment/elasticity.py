@@ -1,0 +1,102 @@
+"""Effect of elastic joints, which the equations leave out, on the uncertainty of an estimate.
+
+An encoder on the motor measures ``q + c tau``, where ``q`` is the position of the link, ``tau`` the torque of the joint
+and ``c`` its compliance. To first order in ``c``, the measured torque then differs from the equations by ``c D``, where
+``D`` is the derivative of the links' torque along ``-tau`` and its time derivatives. The compliances of all joints are
+estimated as further parameters, with a prior. They do not change the estimate, because controllers and simulators have
+no elastic joints, but their effect on the other parameters widens the intervals.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.preparation.filtering import low_pass
+from inertid_ros.identification.information.information import compress
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.model import RobotModel
+
+_DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain wave gear of 20 kN m/rad at 20 N m
+_BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
+_MIN_PIECE_SAMPLES = 16
+_STEP = 0.1  # of the typical deflection, for differences
+
+
+def compliance_covariance(
+        equations: Equations, parameters: Array, recordings: Sequence[Samples], weights: Array,
+        inverse_hessian: Array, noise_ratio: float) -> Array | None:
+    """Covariance ``(p, p)`` of the parameters due to unknown compliances; None for samples without a cutoff.
+
+    Parameters
+    ----------
+    weights : (c,), weights of the residuals in the fit
+    inverse_hessian : (p, p), inverse Hessian of the fit
+    noise_ratio : variance of the noise over the variance that the weights assume
+    """
+    model = equations.model
+    joints, bodies = model.joints, model.layout.bodies(parameters)
+    if not recordings or not all(samples.cutoff_hz for samples in recordings):
+        return None
+    torques = [rigid_torque(model, bodies, samples.q, samples.v, samples.a) for samples in recordings]
+    torque = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
+    compliance = _DEFLECTION / np.maximum(torque, 1e-6 * torque.max())
+    # Products of the effects of typical compliances with each other, with the residuals and with the regressor.
+    squares, slopes, mixed = np.eye(joints), np.zeros(joints), np.zeros((len(parameters), joints))
+    for samples, rigid in zip(recordings, torques, strict=True):
+        stride = samples.stride_of_products
+        sparse = samples.select(slice(None, None, stride))
+        effects = _effects(model, bodies, samples, rigid, compliance)
+        error = np.where(samples.mask, samples.tau - equations.predict(parameters, samples), 0.0)
+        residual = _low_passed(samples, error)[::stride]
+        weighted = stride * weights**2 * effects
+        squares += np.einsum("jnc,knc->jk", weighted, effects)
+        slopes += np.einsum("jnc,nc->j", weighted, residual)
+        for joint, effect in enumerate(effects):
+            R, z = compress(equations, [replace(sparse, tau=effect)]).whitened(np.sqrt(stride) * weights)
+            mixed[:, joint] += R.T @ z
+    # Fit the compliances together with the parameters, and follow the change of the parameters.
+    change = -inverse_hessian @ mixed
+    covariance = np.linalg.inv(squares + mixed.T @ change)
+    compliances = covariance @ slopes
+    return change @ (noise_ratio * covariance + np.outer(compliances, compliances)) @ change.T
+
+
+def _effects(model: RobotModel, bodies: Array, samples: Samples, rigid: Array, compliance: Array) -> Array:
+    """Change of the torque ``(n, N / stride, n)`` by the compliance of each joint, from the links' torque ``(N, n)``."""
+    stride = samples.stride_of_products
+    deflection = _STEP * compliance * _low_passed(samples, rigid)
+    rate = _derivative(samples, deflection)
+    change = np.stack([deflection, rate, _derivative(samples, rate)])[:, ::stride]
+    motion = np.stack([samples.q, samples.v, samples.a])[:, ::stride]
+    effects = np.zeros((model.joints, *motion[0].shape))
+    for joint in range(model.joints):
+        moved = motion.copy()
+        moved[..., joint] -= change[..., joint]
+        effects[joint] = (rigid_torque(model, bodies, *moved) - rigid[::stride]) / _STEP
+    return np.where(samples.mask[::stride], effects, 0.0)
+
+
+def _pieces(samples: Samples) -> Iterator[slice]:
+    """Rows of the pieces without gaps that are long enough to filter."""
+    breaks = np.flatnonzero(np.diff(samples.time) > 1.5 * samples.period) + 1
+    edges = [0, *breaks.tolist(), len(samples)]
+    return (slice(*ends) for ends in pairwise(edges) if ends[1] - ends[0] >= _MIN_PIECE_SAMPLES)
+
+
+def _low_passed(samples: Samples, values: Array) -> Array:
+    out = np.zeros_like(values)
+    for rows in _pieces(samples):
+        out[rows] = low_pass(values[rows], samples.period, _BAND_SHARE * samples.cutoff_hz)
+    return out
+
+
+def _derivative(samples: Samples, values: Array) -> Array:
+    out = np.zeros_like(values)
+    for rows in _pieces(samples):
+        out[rows] = np.gradient(values[rows], samples.period, axis=0)
+    return out

@@ -1,0 +1,78 @@
+"""Intervals of robots with elastic joints, whose encoders measure the position of the motor, not of the link."""
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import inverse_dynamics, random_motion
+from support.robots.random_robots import random_urdf
+
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification import map_fit
+from inertid_ros.identification.assessment.elasticity import compliance_covariance
+from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.identify import identify
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.urdf_writing import write_urdf
+
+DRAWS = 12
+VISCOUS, COULOMB = 0.4, 0.3
+
+
+def estimated(seed: int, deflection: float) -> tuple[RobotModel, Estimate]:
+    """True robot, and its estimate from a recording of joints that deflect by ``deflection`` [rad] at RMS torque."""
+    rng = np.random.default_rng(seed)
+    truth = load_model(random_urdf(rng, 4, branched=False))
+    given = load_model(write_urdf(truth, perturb(truth, rng)))
+    time = np.arange(0.0, 20.0, 0.005)
+    q, v, a = random_motion(rng, truth.joints).sample(time)
+    torque = inverse_dynamics(truth, q, v, a)
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    compliance = deflection * rng.uniform(0.3, 1.5, truth.joints) / size
+    motor, speed = (x + compliance * y for x, y in ((q, torque), (v, np.gradient(torque, time, axis=0))))
+    effort = torque + VISCOUS * speed + COULOMB * np.sign(speed) + 0.005 * size * rng.normal(size=q.shape)
+    motor = motor + 1e-5 * rng.normal(size=q.shape)
+    return truth, identify(given, [prepare(Recording(truth.joint_names, time, motor, effort), given)])
+
+
+def coverage(deflection: float) -> float:
+    """Share of base parameters of the bodies within their intervals."""
+    held = []
+    for seed in range(DRAWS):
+        truth, estimate = estimated(seed, deflection)
+        error = estimate.parameters - truth.prior
+        error[truth.layout.body_size :] = estimate.parameters[truth.layout.body_size :] - _drives(estimate)
+        projection = estimate.base.projection
+        deviation = np.sqrt(np.diagonal(projection @ estimate.covariance @ projection.T))
+        held.append(np.abs(projection @ error) < NORMAL_95 * deviation)
+    return float(np.mean(np.concatenate(held)))
+
+
+def _drives(estimate: Estimate) -> np.ndarray:
+    layout = estimate.model.layout
+    true = np.zeros(layout.size)
+    for term, value in (("viscous", VISCOUS), ("coulomb", COULOMB)):
+        true[layout.drive(term)] = value
+    return true[layout.body_size :]
+
+
+def test_intervals_hold_for_elastic_joints(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coverage(3e-3) > 0.9
+    monkeypatch.setattr(map_fit, "compliance_covariance", lambda *_: None)
+    assert coverage(3e-3) < 0.85, "the draws do not show elasticity"
+
+
+def test_intervals_of_rigid_joints_hardly_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, wide = estimated(0, 0.0)
+    monkeypatch.setattr(map_fit, "compliance_covariance", lambda *_: None)
+    _, narrow = estimated(0, 0.0)
+    np.testing.assert_allclose(wide.parameters, narrow.parameters)
+    projection = wide.base.projection
+    ratio = [np.diagonal(projection @ each.covariance @ projection.T) for each in (wide, narrow)]
+    assert np.median(np.sqrt(ratio[0] / ratio[1])) < 1.3
+
+
+def test_samples_without_a_filter_say_nothing() -> None:
+    _, estimate = estimated(0, 0.0)
+    assert compliance_covariance(estimate.equations, estimate.parameters, (), estimate.weights, estimate.covariance, 1.0
+    ) is None
