@@ -116,8 +116,8 @@ def _report_unused_loads(dataset: Dataset) -> None:
     names = [recording.name for recording in dataset.first_parts]
     for name, load in dataset.configuration.robot.loads.items():
         if not any(matches(recording, load.recordings) for recording in names):
-            _log.warning("robot.loads.%s: recordings %s match none of %s; correct the pattern, or remove the load", name,
-                ", ".join(load.recordings), ", ".join(names))
+            _log.warning("robot.loads.%s: recordings %s match none of %s; correct the pattern, or remove the load",
+                name, ", ".join(load.recordings), ", ".join(names))
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:

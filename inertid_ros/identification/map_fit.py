@@ -363,13 +363,14 @@ class MapFit:
 
     def _assumed_covariance(self, noise: Array) -> Array | None:
         """Covariance ``(p, p)`` due to fitted speeds and compliances, which the equations assume as known."""
-        data, known = self.data, [] if self.speed_covariance is None else [self.speed_covariance]
-        if data.recordings and data.equations.equation_type == "force" and not data.equations.model.free:
-            ratio = float(np.mean((noise * self.weights**2)[data.information.counts > 0]))
-            of_compliance = compliance_covariance(
-                data.equations, self.parameters, data.recordings, self.weights, self._inverse_hessian, ratio)
-            known += [] if of_compliance is None else [of_compliance]
-        return sum(known) if known else None
+        data, counts = self.data, self.data.information.counts
+        ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
+        in_memory = sum((samples.mask.sum(axis=0) for samples in data.recordings), np.zeros(len(counts)))
+        weights = self.weights * np.sqrt(counts / np.maximum(in_memory, 1))
+        of_compliance = compliance_covariance(
+            data.equations, self.parameters, data.recordings, weights, self._inverse_hessian, ratio)
+        covariances = [each for each in (self.speed_covariance, of_compliance) if each is not None]
+        return np.sum(covariances, axis=0) if covariances else None
 
     def estimate(self) -> Estimate:
         solution, parameters = self._solved, self.parameters

@@ -24,10 +24,11 @@ def test_verdicts_of_one_node_may_differ() -> None:
         node.log_accepted(get_logger("identifier"), verdict, "accepted")
 
 
-def test_a_result_that_controllers_could_not_use_is_answered_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_no_controller_can_use_is_answered_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReceivedParameters, "objection", lambda *_: "made impossible")
     _, outcome = calibrated_case()
-    result = IdentificationResult(outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, None)
+    result = IdentificationResult(
+        outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, None)
     assert result.gate.verdict is not Verdict.REJECT
     with local_nodes(tmp_path, {"identifier": {}}) as nodes:
         identifier = nodes["identifier"]

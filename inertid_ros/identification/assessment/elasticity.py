@@ -23,28 +23,31 @@ from inertid_ros.robot.model import RobotModel
 
 _DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain wave gear of 20 kN m/rad at 20 N m
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
-_MIN_PIECE_SAMPLES = 16
+_MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
 _STEP = 0.1  # of the typical deflection, for differences
 
 
 def compliance_covariance(
         equations: Equations, parameters: Array, recordings: Sequence[Samples], weights: Array,
         inverse_hessian: Array, noise_ratio: float) -> Array | None:
-    """Covariance ``(p, p)`` of the parameters due to unknown compliances; None for samples without a cutoff.
+    """Covariance ``(p, p)`` of the parameters due to unknown compliances.
+
+    None for equations other than the torques of a fixed robot, and for samples without a cutoff.
 
     Parameters
     ----------
-    weights : (c,), weights of the residuals in the fit
+    weights : (c,), weights of the residuals in the fit; larger if ``recordings`` are only a part of the data
     inverse_hessian : (p, p), inverse Hessian of the fit
     noise_ratio : variance of the noise over the variance that the weights assume
     """
     model = equations.model
-    joints, bodies = model.joints, model.layout.bodies(parameters)
-    if not recordings or not all(samples.cutoff_hz for samples in recordings):
+    torques_of_joints = equations.equation_type == "force" and not model.free
+    if not (torques_of_joints and recordings and all(samples.cutoff_hz for samples in recordings)):
         return None
+    joints, bodies = model.joints, model.layout.bodies(parameters)
     torques = [rigid_torque(model, bodies, samples.q, samples.v, samples.a) for samples in recordings]
     torque = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
-    compliance = _DEFLECTION / np.maximum(torque, 1e-6 * torque.max())
+    compliance = _DEFLECTION / np.maximum(torque, max(1e-6 * torque.max(), 1e-12))
     # Products of the effects of typical compliances with each other, with the residuals and with the regressor.
     squares, slopes, mixed = np.eye(joints), np.zeros(joints), np.zeros((len(parameters), joints))
     for samples, rigid in zip(recordings, torques, strict=True):
@@ -56,18 +59,19 @@ def compliance_covariance(
         weighted = stride * weights**2 * effects
         squares += np.einsum("jnc,knc->jk", weighted, effects)
         slopes += np.einsum("jnc,nc->j", weighted, residual)
-        for joint, effect in enumerate(effects):
+        for joint, effect in enumerate(effects):  # product with the regressor: the effect as measured torque
             R, z = compress(equations, [replace(sparse, tau=effect)]).whitened(np.sqrt(stride) * weights)
             mixed[:, joint] += R.T @ z
     # Fit the compliances together with the parameters, and follow the change of the parameters.
     change = -inverse_hessian @ mixed
-    covariance = np.linalg.inv(squares + mixed.T @ change)
+    precision, axes = np.linalg.eigh(squares + mixed.T @ change)
+    covariance = axes / np.maximum(precision, 1.0) @ axes.T  # the prior alone has precision 1
     compliances = covariance @ slopes
     return change @ (noise_ratio * covariance + np.outer(compliances, compliances)) @ change.T
 
 
 def _effects(model: RobotModel, bodies: Array, samples: Samples, rigid: Array, compliance: Array) -> Array:
-    """Change of the torque ``(n, N / stride, n)`` by the compliance of each joint, from the links' torque ``(N, n)``."""
+    """Change of the torque ``(n, N / stride, n)`` by the compliance of each joint under the torque ``rigid (N, n)``."""
     stride = samples.stride_of_products
     deflection = _STEP * compliance * _low_passed(samples, rigid)
     rate = _derivative(samples, deflection)
