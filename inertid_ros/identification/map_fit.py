@@ -15,7 +15,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.elasticity import compliance_covariance
+from inertid_ros.identification.assessment.elasticity import Elasticity, joint_elasticity
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
@@ -111,8 +111,8 @@ class MapFit:
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
         """Set up the fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
-        given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
-        constraints = attrs.evolve(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
+        fixed = dict.fromkeys((*constraints.fixed, *model.layout.known_terms))
+        constraints = attrs.evolve(constraints, fixed=tuple(fixed))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         plain = Regularization(
             options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)
@@ -361,16 +361,14 @@ class MapFit:
         root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
         return np.asarray(root @ root.T)
 
-    def _assumed_covariance(self, noise: Array) -> Array | None:
-        """Covariance ``(p, p)`` due to fitted speeds and compliances, which the equations assume as known."""
+    def _elasticity(self, noise: Array) -> Elasticity | None:
+        """Elasticity of the joints under the variances ``noise (c,)``, from the samples in memory."""
         data, counts = self.data, self.data.information.counts
         ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
         in_memory = sum((samples.mask.sum(axis=0) for samples in data.recordings), np.zeros(len(counts)))
         weights = self.weights * np.sqrt(counts / np.maximum(in_memory, 1))
-        of_compliance = compliance_covariance(
+        return joint_elasticity(
             data.equations, self.parameters, data.recordings, weights, self._inverse_hessian, ratio)
-        covariances = [each for each in (self.speed_covariance, of_compliance) if each is not None]
-        return np.sum(covariances, axis=0) if covariances else None
 
     def estimate(self) -> Estimate:
         solution, parameters = self._solved, self.parameters
@@ -382,12 +380,16 @@ class MapFit:
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
         left_out |= np.isin(model.layout.names, self.left_out)
-        assumed = self._assumed_covariance(noise)
+        elasticity = self._elasticity(noise)
+        # Covariance due to Stribeck speeds and elasticity, which the equations assume as known.
+        assumed = np.zeros((len(parameters), len(parameters)))
+        assumed += 0.0 if self.speed_covariance is None else self.speed_covariance
+        assumed += 0.0 if elasticity is None else elasticity.covariance
         covariance, interval = posterior(
             fitted,
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
-                None if assumed is None else inverse @ assumed @ inverse.T,
+                inverse @ assumed @ inverse.T,
                 left_out),
             solution,
             self.map_problem.convex_program(*fitted, self.regularization),
@@ -406,4 +408,4 @@ class MapFit:
             prior_spread=self.regularization.prior_spread, own_prior_spreads=self.data.prior_spreads,
             solution=solution, recordings=tuple(samples.name for samples in self.data.recordings),
             information=information, weights=self.weights, bounded_interval=interval, delay=self.data.removed_delay,
-            delay_found=self.data.delay, outliers=self.outliers, left_out=self.left_out)
+            delay_found=self.data.delay, outliers=self.outliers, left_out=self.left_out, elasticity=elasticity)

@@ -209,8 +209,7 @@ class OnlineIdentification:
         information = self.stream.information
         coordinates, regularization = self.map_problem(information)
         layout = coordinates.layout
-        known = tuple(name for term in layout.terms if term.values for name in term.parameter_names)
-        rows = _KNOWN_WEIGHT * np.eye(layout.size)[np.isin(layout.names, known)]
+        rows = _KNOWN_WEIGHT * np.eye(layout.size)[np.isin(layout.names, layout.known_terms)]
         given = np.linalg.solve(coordinates.matrix, self._model.prior - coordinates.offset)
         prior = regularized(rows, rows @ given, layout, regularization)
         objective = StreamObjective(information, self.weights, coordinates, prior)
@@ -221,7 +220,8 @@ class OnlineIdentification:
         except ConvergenceError:
             # The last estimate is too far away: the batch solver gives the start.
             R, z = coordinates.normalise(*information.whitened(self.weights))
-            cold = MapProblem(coordinates, self._model.prior, Constraints(fixed=known)).solve(R, z, regularization)
+            constraints = Constraints(fixed=layout.known_terms)
+            cold = MapProblem(coordinates, self._model.prior, constraints).solve(R, z, regularization)
             begun = time.perf_counter()
             x, hessian, steps = _newton(objective, cold.x)
         self._parameters, seconds = coordinates.physical(x), time.perf_counter() - begun

@@ -220,6 +220,11 @@ class ParameterLayout:
         identified = "stribeck" in self.drive_terms
         return np.array([identified and joint not in self.without_stribeck for joint in self.joints])
 
+    @property
+    def known_terms(self) -> tuple[str, ...]:
+        """Names of the parameters of user terms with given values."""
+        return tuple(name for term in self.terms if term.values for name in term.parameter_names)
+
     @cached_property
     def absent(self) -> NDArray[np.intp]:
         """Columns of Stribeck friction for joints without Stribeck friction."""

@@ -16,7 +16,6 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.channel_checks import revolute_joints
 from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import motion_cross
@@ -56,7 +55,7 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
     raw = {"position": recording.position[:, columns]}
     if recording.velocity is not None and options.motion_from != "acceleration":
         raw["velocity"] = recording.velocity[:, columns]
-    turning = np.concatenate([revolute_joints(model), np.ones(len(wheels), dtype=bool)])
+    turning = np.concatenate([~model.slides, np.ones(len(wheels), dtype=bool)])
     clean.add_joints(raw, (*model.joint_names, *wheels), turning)
     lost = clean.add_finite("twist", recording.base_twist)
     if recording.base_pose is not None:

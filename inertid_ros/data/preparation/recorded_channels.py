@@ -17,7 +17,6 @@ from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.rotations import checked_quaternions
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
-from inertid_ros.data.screening.channel_checks import revolute_joints
 from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
@@ -252,7 +251,7 @@ def force_channels(recording: Recording, model: RobotModel, options: PrepareOpti
     clean = CleanChannels(recording.name, recording.time, noise=dict(noise))
     if not recording.repairs.lost:
         clean.note_gaps(recording.repairs.joins)
-    clean.add_joints(raw, model.joint_names, revolute_joints(model), passive=model.free)
+    clean.add_joints(raw, model.joint_names, ~model.slides, passive=model.free)
     if not model.free:
         clean.note_missing_efforts(model.joint_names)
         if clean.without_effort.all():

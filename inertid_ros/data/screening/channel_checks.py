@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
@@ -43,11 +42,6 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     checks = check_positions, check_limits, check_locked, check_sign_bits
     found = (finding for check in checks for finding in check(recording, model))
     return (*findings, *(replace(finding, recording=recording.name) for finding in found))
-
-
-def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
-    """Flag the revolute joints ``(n,)``, whose position is an angle."""
-    return np.array([not joint.prismatic for joint in model.tree if not joint.free])
 
 
 def refuse(findings: Iterable[Finding]) -> None:
@@ -213,7 +207,7 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
     ratios = velocity_ratio(recording)
     ratios = np.where(np.isfinite(ratios) & (ratios != 0), ratios, 1.0)
     lows, highs = recording.position.min(axis=0), recording.position.max(axis=0)
-    turns = revolute_joints(model)
+    turns = ~model.slides
     out = []
     for index, joint in enumerate(model.joint_names):
         if joint in recording.joint_names:

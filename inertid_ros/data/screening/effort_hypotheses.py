@@ -17,7 +17,6 @@ from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 
-from .channel_checks import revolute_joints
 from .effort_equations import EFFORT_TERMS, URDF_SPREAD, EffortEquations, EffortFit
 
 
@@ -385,7 +384,7 @@ class EffortComparison:
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
-        return revolute_joints(self.robot)
+        return ~self.robot.slides
 
     @cached_property
     def _efforts(self) -> Array:

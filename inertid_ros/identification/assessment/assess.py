@@ -13,6 +13,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from . import bodies as of_bodies
 from . import curves, gate
 from .changes import check_change, check_unexplained
+from .elasticity import check_elasticity
 from .estimate import Estimate
 from .gate import GateDecision
 from .plausibility import plausibility
@@ -71,7 +72,8 @@ def assess(
     findings = [
         *findings, *solution, *gate.check_borders(estimate, constraints),
         *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
-        *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
+        *gate.check_excitation(estimate, confidence), *check_elasticity(estimate.elasticity, estimate.model),
+        *check_change(estimate, train),
         *(tested.findings if tested is not None else ()),
         *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]
     decision = GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])

@@ -1,4 +1,4 @@
-"""Effect of elastic joints, which the equations leave out, on the uncertainty of an estimate.
+"""Elasticity of the joints, which the equations leave out, and its effect on the uncertainty of an estimate.
 
 An encoder on the motor measures ``q + c tau``, where ``q`` is the position of the link, ``tau`` the torque of the joint
 and ``c`` its compliance. To first order in ``c``, the measured torque then differs from the equations by ``c D``, where
@@ -8,12 +8,13 @@ no elastic joints, but their effect on the other parameters widens the intervals
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import low_pass
 from inertid_ros.identification.information.information import compress
@@ -24,13 +25,31 @@ from inertid_ros.robot.model import RobotModel
 _DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain wave gear of 20 kN m/rad at 20 N m
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
 _MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
+_SHOWN_DEVIATIONS, _SHOWN_DEFLECTION = 5.0, 2e-4  # of a reported deflection; model errors resemble smaller ones
 _STEP = 0.1  # of the typical deflection, for differences
 
 
-def compliance_covariance(
+@dataclass(frozen=True)
+class Elasticity:
+    """Deflection of the joints.
+
+    Attributes
+    ----------
+    torque : (n,), RMS torque of the links [N m or N]
+    deflection, deviation : (n,), deflection at this torque and its standard deviation [rad or m]
+    covariance : (p, p), of the parameters, because their estimate leaves out the deflection
+    """
+
+    torque: Array
+    deflection: Array
+    deviation: Array
+    covariance: Array
+
+
+def joint_elasticity(
         equations: Equations, parameters: Array, recordings: Sequence[Samples], weights: Array,
-        inverse_hessian: Array, noise_ratio: float) -> Array | None:
-    """Covariance ``(p, p)`` of the parameters due to unknown compliances.
+        inverse_hessian: Array, noise_ratio: float) -> Elasticity | None:
+    """Elasticity of the joints from the residuals of a fit.
 
     None for equations other than the torques of a fixed robot, and for samples without a cutoff.
 
@@ -49,7 +68,7 @@ def compliance_covariance(
     torque = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
     compliance = _DEFLECTION / np.maximum(torque, max(1e-6 * torque.max(), 1e-12))
     # Products of the effects of typical compliances with each other, with the residuals and with the regressor.
-    squares, slopes, mixed = np.eye(joints), np.zeros(joints), np.zeros((len(parameters), joints))
+    squares, slopes, mixed = np.zeros((joints, joints)), np.zeros(joints), np.zeros((len(parameters), joints))
     for samples, rigid in zip(recordings, torques, strict=True):
         stride = samples.stride_of_products
         sparse = samples.select(slice(None, None, stride))
@@ -64,10 +83,29 @@ def compliance_covariance(
             mixed[:, joint] += R.T @ z
     # Fit the compliances together with the parameters, and follow the change of the parameters.
     change = -inverse_hessian @ mixed
-    precision, axes = np.linalg.eigh(squares + mixed.T @ change)
-    covariance = axes / np.maximum(precision, 1.0) @ axes.T  # the prior alone has precision 1
-    compliances = covariance @ slopes
-    return change @ (noise_ratio * covariance + np.outer(compliances, compliances)) @ change.T
+    of_data, axes = np.linalg.eigh(squares + mixed.T @ change)
+    of_data = np.maximum(of_data, 0.0)
+    compliances = axes / (of_data + 1.0) @ axes.T @ slopes  # the prior has precision 1
+    covariance = axes * (noise_ratio * of_data + 1.0) / (of_data + 1.0) ** 2 @ axes.T
+    effect = change @ (covariance + np.outer(compliances, compliances)) @ change.T
+    deviation = np.sqrt(np.diagonal(covariance))
+    return Elasticity(torque, _DEFLECTION * compliances, _DEFLECTION * deviation, effect)
+
+
+def check_elasticity(elasticity: Elasticity | None, model: RobotModel) -> Iterator[Finding]:
+    """Report joints with a significant deflection."""
+    if elasticity is None:
+        return
+    deflection, deviation = elasticity.deflection, elasticity.deviation
+    shown = np.flatnonzero((deflection > _SHOWN_DEVIATIONS * deviation) & (deflection > _SHOWN_DEFLECTION))
+    names, sizes = [model.joint_names[joint] for joint in shown], []
+    for joint, name in zip(shown, names, strict=True):
+        unit, unit_of_load = ("mm", "N") if model.slides[joint] else ("mrad", "N m")
+        size = f"{1e3 * deflection[joint]:.2g} ± {1e3 * deviation[joint]:.1g} {unit}"
+        sizes.append(f"{name} by {size} at {elasticity.torque[joint]:.3g} {unit_of_load}")
+    if sizes:
+        evidence = f"joints deflect under the load of their links (RMS): {', '.join(sizes)}"
+        yield Finding.with_remedy("elastic_joints", Severity.NOTICE, evidence, *names)
 
 
 def _effects(model: RobotModel, bodies: Array, samples: Samples, rigid: Array, compliance: Array) -> Array:

@@ -24,6 +24,8 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
+from .elasticity import Elasticity
+
 IDENTIFIED, COMBINED, PARTLY, PRIOR = (
     "identified", "identified only in combination", "partly identified", "left at the prior")
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
@@ -130,6 +132,7 @@ class Estimate:
     term_choices : one per user term, including removed terms
     bounded_interval : ndarray or None, shape (p, 2)
         95 % intervals of parameters that cannot be negative, one-sided if zero is near; NaN for other parameters.
+    elasticity : elasticity of the joints; None if it was not estimated
     """
 
     equations: Equations
@@ -152,6 +155,7 @@ class Estimate:
     term_choices: tuple[TermChoice, ...] = ()
     bounded_interval: Array | None = None
     delay_found: Delay | None = None
+    elasticity: Elasticity | None = None
 
     @property
     def model(self) -> RobotModel:

@@ -40,7 +40,7 @@ class ErrorSources:
     """
 
     equations: tuple[Array, Array]
-    covariance: Array | None
+    covariance: Array
     left_out: NDArray[np.bool_]
 
 
@@ -87,8 +87,7 @@ def posterior(
     covariance = root @ root.T
     # The optimum under the weights of the noise is the mean of the normal distribution.
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
-    if sources.covariance is not None:
-        covariance = covariance + sources.covariance
+    covariance = covariance + sources.covariance
     # Bounds truncate the distribution; errors are measured from the estimate.
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])

@@ -107,7 +107,11 @@ class Excitation(LifecycleNode):
         """Arm, unless the last motion is still braking."""
         if objection := self.machine.arm():
             return self._answer(objection)
-        self.planning.make_ready()
+        try:
+            self.planning.make_ready()
+        except OSError as error:
+            self.machine.disarm()
+            return self._answer(f"not armed: a process for planning cannot start ({error}); end other processes")
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

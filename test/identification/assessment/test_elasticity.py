@@ -5,10 +5,11 @@ import pytest
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification import map_fit
-from inertid_ros.identification.assessment.elasticity import compliance_covariance
+from inertid_ros.identification.assessment.elasticity import check_elasticity, joint_elasticity
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
@@ -58,13 +59,13 @@ def _drives(estimate: Estimate) -> np.ndarray:
 
 def test_intervals_hold_for_elastic_joints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert coverage(3e-3) > 0.9
-    monkeypatch.setattr(map_fit, "compliance_covariance", lambda *_: None)
+    monkeypatch.setattr(map_fit, "joint_elasticity", lambda *_: None)
     assert coverage(3e-3) < 0.85, "the draws do not show elasticity"
 
 
 def test_intervals_of_rigid_joints_hardly_change(monkeypatch: pytest.MonkeyPatch) -> None:
     _, wide = estimated(0, 0.0)
-    monkeypatch.setattr(map_fit, "compliance_covariance", lambda *_: None)
+    monkeypatch.setattr(map_fit, "joint_elasticity", lambda *_: None)
     _, narrow = estimated(0, 0.0)
     np.testing.assert_allclose(wide.parameters, narrow.parameters)
     projection = wide.base.projection
@@ -74,5 +75,19 @@ def test_intervals_of_rigid_joints_hardly_change(monkeypatch: pytest.MonkeyPatch
 
 def test_samples_without_a_filter_say_nothing() -> None:
     _, estimate = estimated(0, 0.0)
-    assert compliance_covariance(estimate.equations, estimate.parameters, (), estimate.weights, estimate.covariance, 1.0
+    assert joint_elasticity(estimate.equations, estimate.parameters, (), estimate.weights, estimate.covariance, 1.0
     ) is None
+
+
+def test_the_deflection_is_reported_with_its_size() -> None:
+    found = []
+    for seed in range(4):
+        truth, estimate = estimated(seed, 3e-3)
+        (finding,) = check_elasticity(estimate.elasticity, estimate.model)
+        assert finding.severity is Severity.NOTICE and set(finding.subjects) <= set(truth.joint_names)
+        assert estimate.elasticity is not None
+        shown = np.isin(truth.joint_names, finding.subjects)
+        found.append(estimate.elasticity.deflection[shown])
+        rigid = estimated(seed, 0.0)[1]
+        assert not list(check_elasticity(rigid.elasticity, rigid.model))
+    assert 0.5e-3 < np.median(np.concatenate(found)) < 4e-3

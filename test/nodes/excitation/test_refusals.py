@@ -1,12 +1,15 @@
 """What the excitation node refuses to do: nothing moves, and a reason is given."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
 from rcl_interfaces.srv import GetParameters, SetParameters
+from rclpy.lifecycle import TransitionCallbackReturn
 from support.latencies import Latencies
 from support.nodes.armed_excitation import DEACTIVATE, PARAMETERS, ArmedExcitation, excitation_in
+from support.nodes.local_nodes import local_nodes
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
@@ -28,6 +31,18 @@ def excitation(shared: ArmedExcitation) -> ArmedExcitation:
 def test_not_armed(excitation: ArmedExcitation) -> None:
     assert excitation.change_state(DEACTIVATE)
     excitation.expect_refusal("not armed")
+
+
+def test_without_a_process_for_planning_it_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with local_nodes(tmp_path, {"excitation": {}}) as nodes:
+        node = nodes["excitation"]
+        node.machine.configure()
+        monkeypatch.setattr(node.planning, "make_ready", fail)
+        assert node.on_activate(None) is TransitionCallbackReturn.FAILURE
+        assert not node.machine.is_armed
 
 
 def test_plan_only_publishes_the_plan_and_moves_nothing(excitation: ArmedExcitation) -> None:
