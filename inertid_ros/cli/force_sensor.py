@@ -49,6 +49,10 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
                 f"{recording.name}: lacks the pose of the sensor; give --urdf URDF --frame FRAME, or name the topic of"
                 " its pose (--set topics.pose=TOPIC)")
         return recording.base_pose
+    if model.free:
+        raise RecordingError(
+            "robot.base: the joints of a free base do not place the sensor; leave robot.base out, or --urdf to use the"
+            " recorded pose")
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
     data, index = model.pinocchio.createData(), model.pinocchio.getFrameId(frame)

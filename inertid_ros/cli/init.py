@@ -14,7 +14,7 @@ import yaml
 from inertid_ros.calibration.robot_setup import RobotSetup, Setting, robot_setup
 from inertid_ros.cli.printing import deliver
 from inertid_ros.config.recordings import RecordingTopics
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_recording
@@ -36,10 +36,17 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', description.name.partition('.')[0])}.yaml")
     for path in (target,) if options.xacro is None else (target, target.with_suffix(".urdf")):
         check_file(path, options.force, inputs(options))
-    urdf = description if options.xacro is None else _expanded(description, options, target)
     recorded, settings = _recorded(Path(options.recording)) if options.recording else ((), ())
     locked = named_numbers(options.lock, "--lock")
-    setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
+    urdf, replaced = description, target.with_suffix(".urdf").exists()
+    if options.xacro is not None:
+        urdf = _expanded(description, options, target)
+    try:
+        setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
+    except InertidError:
+        if options.xacro is not None and not replaced:
+            urdf.unlink()
+        raise
     setup = replace(setup, settings=(*setup.settings, *settings))
     write_file(target, _yaml(setup, urdf, target).encode(), options.force)
     content = {"robot": setup.model.name, "urdf": str(urdf), "configuration": str(target),

@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
     options = _parser().parse_args(arguments)
+    status = DONE
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with stoppable():
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 set_up_logging(options)
                 module = options.command.replace("-", "_")
                 command = importlib.import_module(f"{__package__}.{module}")
-                status: int = command.run(options)
+                status = command.run(options)
                 sys.stdout.flush()
         return status
     except InertidError as error:
@@ -54,9 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StoppedError as stopped:
         return _fail(*stopped.args)
     except BrokenPipeError:
-        # The reader of our output is gone; the rest of the buffer must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        from .printing import leave_stdout
+
+        leave_stdout()
+        return status
     except OSError as error:
         if options.debug:
             raise
@@ -183,7 +185,7 @@ def _parser() -> argparse.ArgumentParser:
 
     perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
     _take(perturb, "urdf", "URDF", "")
-    _take(perturb, "--seed", None, "seed of the random generator (default 0)", type=int, default=0)
+    _take(perturb, "--seed", None, "seed of the random generator (default 0)", type=_number(0, 2**63 - 1), default=0)
     _take(perturb, "--output", "FILE", "URDF to write", required=True)
     _take(perturb, "--mass-uncertainty", "SHARE", "largest change of a body's mass", type=float)
     return parser

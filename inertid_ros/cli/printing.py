@@ -1,7 +1,7 @@
 """Output of the commands: JSON, tables, progress; results as tables."""
 
 import argparse
-import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ from .stopping import DONE
 if TYPE_CHECKING:
     from inertid_ros.payload.payload import Quantity
 
-_log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the completed fraction."""
 Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
@@ -35,15 +34,24 @@ _COMPARED_LINES = 10  # parameters shown in a comparison
 def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None], written: object = "",
         warnings: Iterable[str] = (), status: int = DONE) -> int:
     """Print ``content`` as JSON, or call ``show`` and print the output path; then log warnings. Return ``status``."""
-    if options.json:
-        raw(sys.stdout).write(json_text(content))
-    else:
-        show()
-        if written:
-            print(f"written to {written}")
-    for warning in warnings:
-        _log.warning("warning: %s", warning)
+    try:
+        if options.json:
+            raw(sys.stdout).write(json_text(content))
+        else:
+            show()
+            if written:
+                print(f"written to {written}")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        leave_stdout()
+    for warning in warnings:  # also with --quiet, which is about notices
+        print(f"inertid: warning: {warning}", file=sys.stderr)
     return status
+
+
+def leave_stdout() -> None:
+    """Discard further output, whose reader is gone; otherwise the rest of the buffer raises again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
 
 
 def quantity_row(name: str, quantity: "Quantity", digits: int = 3) -> tuple[str, str, str, str]:
@@ -59,15 +67,22 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
     from rich.table import Table
     from rich.text import Text
 
+    class TableConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process with status 1
+
+    stream = raw(sys.stdout)
+    encoding = stream.encoding or "utf-8"
+
     def cell(text: str) -> Text:
-        return Text(one_line(text))
+        return Text(one_line(text).encode(encoding, "backslashreplace").decode(encoding))
 
     table = Table(title=cell(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(header):
         table.add_column(cell(name), justify="right" if index else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(cell, row))
-    Console(file=raw(sys.stdout), width=None if sys.stdout.isatty() else 160).print(table)
+    TableConsole(file=stream, width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def print_records(title: str, columns: Columns, records: Iterable[Mapping[str, Any]]) -> None:
@@ -271,7 +286,7 @@ def print_comparison(content: Mapping[str, Any]) -> None:
         error, recordings = percent(result["relative_error"]), ", ".join(result["recordings"])
         print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {recordings}")
     if not content["same_data"]:
-        print("the errors are on different data and cannot be compared with each other")
+        print("the errors are on different data, or at different cutoffs, and cannot be compared with each other")
     if content["torque_difference"]:
         rows = [(joint, percent(share)) for joint, share in content["torque_difference"].items()]
         print_table("Difference of predicted torque over the robot's range", ("joint", "of torque"), rows)

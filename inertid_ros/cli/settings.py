@@ -26,7 +26,8 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 _INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
     "directory", "compare", "catalogue", "motion")
 _USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "topics", "prepare.stamps"),
-    "force-sensor": ("robot", "topics", "prepare.stamps"), "perturb": ("robot",)}
+    "force-sensor": ("robot", "topics", "prepare.stamps"), "perturb": ("robot",),
+    "validate": ("robot", "topics", "prepare", "identify.equations"), "payload": ("robot", "topics", "prepare")}
 """Sections of the configuration that a command uses, for commands that do not use all sections."""
 _BAG_SECTIONS = ("topics", "prepare.stamps")
 _FIXED_NAMES = (".npz", ".csv", ".tsv", ".txt", ".urdf")
@@ -75,7 +76,7 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
         set_value(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
     where = options.config or "command line"
     config = structure(tree, values, where)
-    if options.command not in _USED_SECTIONS:
+    if "prepare" in _USED_SECTIONS.get(options.command, ("prepare",)):  # the others use single keys of their own
         check_configuration(config, where)
     return config
 

@@ -234,13 +234,18 @@ class _YamlLoader(_YAML_LOADER):
 
 
 def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
-    """Convert a number or truth value; FormatError if it is unusable."""
+    """Convert a number or truth value; FormatError if it is unusable.
+
+    YAML 1.1 reads 0012 as octal, 1_000 as 1000 and 12:30 as 750; who writes them rarely means that.
+    """
+    kind, line = node.tag.removeprefix(_YAML_PREFIX), node.start_mark.line + 1
+    if re.search(r"[_:]", node.value) or (kind == "int" and re.match(r"[-+]?0\d", node.value)):
+        raise FormatError(f"has '{node.value[:20]}' in line {line}; quote it if it is text, or write plain digits")
     try:
         if len(node.value) > _MAX_NUMBER_LENGTH:
             raise ValueError
         return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
     except (ValueError, LookupError, OverflowError):
-        kind, line = node.tag.removeprefix(_YAML_PREFIX), node.start_mark.line + 1
         raise FormatError(f"has '{node.value[:20]}' for {kind} in line {line}") from None
 
 

@@ -128,7 +128,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         rows = parquet.read_table(path).to_pylist()
     except Exception as error:  # pyarrow raises many undocumented errors
         raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
-    robots, bags, payloads = dict[tuple, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
+    robots, bags, payloads = dict[str, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
         known = {key: value for key, value in row.items() if value is not None}
         bag = {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in known.items()}
@@ -137,9 +137,11 @@ def _parquet(path: Path) -> dict[str, Any]:
         robot = {key: bag.pop(key) for key in ("model", "urdf") if key in bag}
         if "serial" in bag:
             robot["serial"] = bag["serial"]
-        robots.setdefault(tuple(sorted(robot.items())), robot)
-        payload = bag.get("payload")
-        if load and payload and payloads.setdefault(payload, load) != load:
+        robots.setdefault(repr(sorted(robot.items())), robot)
+        payload = str(bag.get("payload") or "")
+        if load and not payload:
+            raise FleetError(f"{path}: {bag.get('bag')}: has a payload without a name; name it in the column payload")
+        if load and payloads.setdefault(payload, load) != load:
             raise FleetError(f"{path}: payload '{payload}' is given twice with different values; keep one")
         bags.append(bag)
     return {"robots": list(robots.values()), "bags": bags, "payloads": payloads}

@@ -97,6 +97,8 @@ def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[
             recording = load_any_length(path, configuration.topics, model.recorded_joints, stamps)
             read = time.perf_counter() - start
             summary, information = _compressed(recording, configuration, model)
+            for finding in (*summary["reasons"], *summary["notices"]):  # messages name the bag as the catalogue does
+                finding |= {key: finding[key].replace(str(path), url) for key in ("recording", "message")}
         except InertidError as error:
             raise type(error)(str(error).replace(str(path), url)) from None
     seconds = {"seconds_reading": read, "seconds_total": time.perf_counter() - start,

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 _CHECKSUM_CHUNK_BYTES = 1 << 20
+_OPTIONS_IN_COMMANDS = {"CONFIGURED": ("--config",), "LOCKED": ("--lock",), "OPTIONS": ("--set", "--model", "--prior")}
 _VERSIONED_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
 
@@ -85,13 +87,16 @@ class Provenance:
 
     @property
     def names_in_commands(self) -> dict[str, str]:
-        """Quoted values of ``RECORDINGS``, ``RECORDING`` and, if given in the command line, ``URDF`` and ``RESULT``."""
+        """Quoted values for :func:`.next_action`, as far as recordings and command line give them."""
         fitted = [source.name for source in self.recordings if source.role == "train"]
         names = {"RECORDINGS": shlex.join(fitted), "RECORDING": shlex.quote(fitted[0])} if fitted else {}
         words = shlex.split(self.command)
         for option, name in (("--urdf", "URDF"), ("--output", "RESULT")):
             if option in words[:-1]:
                 names[name] = shlex.quote(words[words.index(option) + 1])
+        pairs = list(pairwise(words))
+        for name, options in _OPTIONS_IN_COMMANDS.items():
+            names[name] = " ".join(shlex.join(pair) for pair in pairs if pair[0] in options)
         return names
 
 

@@ -131,7 +131,8 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     Raises
     ------
     RecordingError
-        There is no such wrench, or fewer than 20 samples have a valid pose and wrench.
+        There is no such wrench, fewer than 20 samples have a valid pose and wrench, or the recording is too short for
+        the low-pass.
     """
     wrench = _wrench_of(recording, sensor)
     quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
@@ -145,6 +146,11 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
         still = np.zeros((len(time), 3))
         return SensorMotion(wrench, _regressor(turned.inv().apply(-gravity), still, still), False)
     even = np.arange(time[0], time[-1], period)
+    margin = round(1 / _CUTOFF_HZ / period)
+    if len(even) < 20 + 2 * margin:
+        raise RecordingError(
+            f"{recording.name}: lasts {time[-1] - time[0]:.2g} s, too short for the low-pass at {_CUTOFF_HZ:g} Hz;"
+            f" record at least {(20 + 2 * margin) * period:.2g} s, better some ten seconds")
     position, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (position, wrench))
     turned = Slerp(time, turned)(even)
     velocity = np.gradient(position, period, axis=0)
@@ -153,8 +159,8 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     force = turned[1:-1].inv().apply(acceleration - gravity)
     regressor = _regressor(force, rate, np.gradient(rate, period, axis=0))
     low_pass = scipy.signal.butter(2, min(2 * _CUTOFF_HZ * period, 0.8), output="sos")
-    margin = slice(round(1 / _CUTOFF_HZ / period), -max(round(1 / _CUTOFF_HZ / period), 1))
-    wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[margin] for x in (wrench[1:-1], regressor))
+    inside = slice(margin, -max(margin, 1))
+    wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[inside] for x in (wrench[1:-1], regressor))
     return SensorMotion(wrench, regressor, True)
 
 

@@ -248,7 +248,7 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
     links = [{"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
         for name, a, b, distance in pairs]
     content: dict[str, Any] = plain({"robot": first.model.name, "results": outlines,
-        "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
+        "same_data": _data_of_errors(first) == _data_of_errors(second),
         "links": links, "torque_difference": torque_difference, "parameters": changes})
     return content
 
@@ -318,9 +318,20 @@ def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     return content
 
 
+def _section_of_errors(report: Mapping[str, Any]) -> str:
+    return next(name for name in ("validation", "blocks", "train") if name in report)
+
+
+def _data_of_errors(result: Result) -> tuple[str, list[str], float]:
+    """Section of the errors, checksums of its recordings, and their cutoff; errors of equal data can be compared."""
+    section, provenance = _section_of_errors(result.report), result.report["provenance"]
+    role = "validation" if section == "validation" else "train"
+    checksums = sorted(source["sha256"] for source in provenance["recordings"] if source["role"] == role)
+    return section, checksums, result.cutoff_hz
+
+
 def _outline(result: Result) -> dict[str, Any]:
-    report = result.report
-    section = next(name for name in ("validation", "blocks", "train") if name in report)
+    report, section = result.report, _section_of_errors(result.report)
     errors = report[section]
     return {"directory": str(result.directory), "verdict": report["verdict"],
         "created": report["provenance"]["created"], "errors_on": section, "channels": report["channels"],

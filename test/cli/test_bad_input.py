@@ -338,6 +338,11 @@ def test_bad_options(more, message, refused):
         (("report", "absent"), "absent: no such result directory"),
         (("report", "good_bag"), "good_bag: has no parameters.yaml and is not a result directory"),
         (("validate", "good_bag", "good.npz"), "good_bag: has no parameters.yaml"),
+        (("validate", "good.urdf", "good.npz", "--set", "identify.estimator=ols"),
+            "--set identify.estimator=ols: `inertid validate` does not use identify.estimator"),
+        (("perturb", "good.urdf", "--seed", "-1", "--output", "new.urdf"), "argument --seed: -1 is not between 0 and"),
+        (("force-sensor", "good.npz", "--urdf", "good.urdf", "--frame", "link1", "--set", "robot.base=free"),
+            "robot.base: the joints of a free base do not place the sensor"),
         (("validate", "good.urdf", "absent"), "absent: no such file"),
         (("validate", "good.npz", "good.npz"), "good.npz: cannot be read as URDF text"),
         (("convert", "good.npz", "good.npz"), "good.npz: is an input of this command"),
@@ -347,7 +352,7 @@ def test_bad_options(more, message, refused):
         (("convert", "good.npz", "good.urdf/new"), "good.urdf/new: cannot be written"),
         (("info", "absent"), "absent: no such file; give"),
         (("perturb", "good.urdf", "--output", "good.npz"), "good.npz: exists already"),
-        (("perturb", "good.urdf", "--output", "new", "--seed", "x"), "argument --seed: invalid int value: 'x'"),
+        (("perturb", "good.urdf", "--output", "new", "--seed", "x"), "argument --seed: invalid number value: 'x'"),
     ],
 )
 def test_bad_usage(arguments, message, refused):
@@ -428,3 +433,23 @@ def test_a_result_brings_its_own_robot(refused, folder, capsys):
         assert "robot.gravity is [0.0, 0.0, -1.6], but out was identified with [0.0, 0.0, -9.81]" in message
     message = refused("payload", "out", "good.npz", "--reference-drift", "0.1")
     assert "--reference-drift is the change since a --reference" in message
+
+
+def test_a_reader_that_leaves_does_not_change_the_exit_status(result_directory, tmp_path):
+    directory = shutil.copytree(result_directory, tmp_path / "out")
+    for command in (("report", directory), ("report", directory, "--json"), ("info", directory / "calibrated.urdf")):
+        words = [sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))"]
+        with subprocess.Popen([*words, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stderr is not None
+            process.stdout.close()
+            told = process.stderr.read()
+            assert process.wait() in (0, 3) and b"error" not in told, told
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(folder):
+    text = (folder / "good.urdf").read_text().replace("joint0", "joint\u00e9")
+    (folder / "good.urdf").write_text(text, encoding="utf-8")
+    words = [sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run([*words, "info", "good.urdf"], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and "joint\\xe9" in ended.stdout, ended.stderr

@@ -106,9 +106,12 @@ def test_xacro_is_expanded_where_it_is_trusted(tmp_path: Path, capsys: pytest.Ca
     assert init(file, "--output", tmp_path / "robot.yaml", "--xacro", "mass:=3") == 0
     assert load_model(tmp_path / "robot.urdf").body_prior[0, 0] == 6.0
     assert (tmp_path / "robot.yaml").exists()
+    for wrong in (("--lock", "thumb=0"), ("--recording", tmp_path / "absent")):
+        assert init(file, "--output", tmp_path / "again.yaml", "--xacro", "mass:=3", *wrong) == 2
+        assert not list(tmp_path.glob("again.*"))
     file.write_text(XACRO.replace("${2", "${nobody + 2"))
     assert init(file, "--output", tmp_path / "other.yaml", "--xacro") == 2
-    error = capsys.readouterr().err
+    error = capsys.readouterr().err.splitlines(keepends=True)[-1]
     assert "xacro cannot expand this file" in error and "nobody" in error and error.count("\n") == 1
     assert not list(tmp_path.glob("other.*"))
 

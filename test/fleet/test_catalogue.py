@@ -57,6 +57,21 @@ def test_parquet_is_the_same_catalogue(catalogue, tmp_path):
     assert read_catalogue(tmp_path / "fleet.parquet") == catalogue(GOOD)
 
 
+@pytest.mark.parametrize("serial", ["0012", "1_000", "12:30"])
+def test_a_serial_that_yaml_reads_as_another_number_is_to_be_quoted(serial, catalogue):
+    with pytest.raises(FleetError, match=f"has '{serial}' in line 3; quote it"):
+        catalogue(GOOD.replace("{serial: 7, model", f"{{serial: {serial}, model"))
+    assert "0012" in catalogue(GOOD.replace("serial: 7", "serial: '0012'")).robots
+
+
+def test_a_payload_without_a_name_is_refused(tmp_path):
+    row = {"serial": "7", "model": "arm", "urdf": "arm.urdf", "bag": "b", "date": "2026-01-01", "payload_link": "hand",
+        "payload_mass": 2.0}
+    pyarrow.parquet.write_table(pyarrow.table({key: [value] for key, value in row.items()}), tmp_path / "fleet.parquet")
+    with pytest.raises(FleetError, match="b: has a payload without a name"):
+        read_catalogue(tmp_path / "fleet.parquet")
+
+
 def test_two_robots_of_one_serial_are_left_out_and_the_rest_stays(catalogue):
     found = catalogue(GOOD.replace("bags:", "- {serial: B, model: arm, urdf: other.urdf}\nbags:", 1))
     assert list(found.robots) == ["7"]

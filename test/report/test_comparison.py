@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support.recordings.synthetic_calibration import calibrated_case, synthetic_
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import main as cli
-from inertid_ros.report.results import Result
+from inertid_ros.report.results import Result, comparison_content
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,17 @@ def test_differences_are_told(results, capsys, tmp_path):
     for text in (printed, page):
         assert "on different data" in text and all(name in text for name in model.link_names)
     assert len(page) < 50_000
+
+
+def test_errors_on_the_same_files_can_be_compared_whatever_their_paths(results):
+    first = Result.load(results / "a")
+    moved = json.loads(json.dumps(first.report))
+    moved["validation"]["recordings"] = ["elsewhere/run2"]
+    for source in moved["provenance"]["recordings"]:
+        source["name"] = "elsewhere/" + source["name"]
+    assert comparison_content(first, replace(first, report=moved))["same_data"]
+    moved["provenance"]["cutoff_hz"] *= 2
+    assert not comparison_content(first, replace(first, report=moved))["same_data"]
 
 
 def test_a_result_does_not_differ_from_itself(results, capsys):

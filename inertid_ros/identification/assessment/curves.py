@@ -34,7 +34,7 @@ class PredictionCurves:
 
     Attributes
     ----------
-    time : (K,), [s]
+    time : (K,), time since the first sample [s]
     measured, given, calibrated : ndarray, shape (K, c)
         Torque as measured, predicted by the URDF as given, and predicted by the estimate; NaN without measurement.
     deviation : (K, c), standard deviation of ``calibrated - measured``, from residual and covariance of the estimate
@@ -63,7 +63,8 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
     of_parameters = prediction_variance(equations, estimate.covariance, samples.select(rows))
     measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
     deviation = np.sqrt(estimate.residual_deviation**2 + of_parameters)
-    return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, deviation)
+    time = samples.time[rows] - samples.time[0]
+    return PredictionCurves(samples.name, time, measured, given, calibrated, deviation)
 
 
 @dataclass(frozen=True)

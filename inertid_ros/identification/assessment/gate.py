@@ -26,10 +26,12 @@ _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the interval's width: interior-point solutions end slightly inside
 _COMMANDS = {
     "look": "inertid info RECORDING",
-    "plan": "inertid excite --urdf URDF --prior RESULT --output plan",
-    "validate": "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
-    "correct": "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT",
-    "record": "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
+    "plan": "inertid excite --urdf URDF CONFIGURED LOCKED --prior RESULT --output plan",
+    "validate": "inertid identify RECORDINGS --urdf URDF CONFIGURED LOCKED OPTIONS --validate OTHER_MOTION"
+        " --output NEW_RESULT",
+    "correct": "inertid identify RECORDINGS --urdf URDF LOCKED OPTIONS --config CORRECTED.yaml --output NEW_RESULT",
+    "record": "inertid identify NEW_RECORDING --urdf URDF CONFIGURED LOCKED OPTIONS --validate OTHER_MOTION"
+        " --output NEW_RESULT",
     "use": "ros2 launch inertid_ros online.launch.py result:=RESULT"}
 
 
@@ -161,11 +163,14 @@ def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
 
     Parameters
     ----------
-    names : known values of the names in capitals: ``URDF``, ``RESULT``, ``RECORDINGS``
+    names : known values of the names in capitals: ``URDF``, ``RESULT``, ``RECORDINGS``, and options of the command
+        line as ``CONFIGURED``, ``LOCKED`` and ``OPTIONS``, which are left out by default
     """
     text = "use calibrated.urdf in place of the given URDF, or track the robot online with this result"
     command = "use"
     if gate.reasons:
         prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
         text, command = prefix + gate.reasons[0].remedy, CAUSES[gate.reasons[0].cause].command
-    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), _COMMANDS[command]))
+    values = {"CONFIGURED": "", "LOCKED": "", "OPTIONS": "", **names}
+    filled = re.sub(r"[A-Z_]{4,}", lambda name: values.get(name[0], name[0]), _COMMANDS[command])
+    return NextAction(text, re.sub(" +", " ", filled))

@@ -22,11 +22,18 @@ def outcome():
 def test_curves_are_what_the_estimate_predicts(outcome):
     samples, estimate = outcome.held_out[0], outcome.estimate
     (curves,) = prediction_curves(estimate, [samples])
-    rows = np.searchsorted(samples.time, curves.time)
+    rows = np.searchsorted(samples.time - samples.time[0], curves.time)
     assert MIN_CURVE_POINTS <= len(rows) <= MAX_CURVE_POINTS and samples.usable[rows].all()
     np.testing.assert_array_equal(curves.measured, samples.tau[rows])
     np.testing.assert_allclose(curves.calibrated, estimate.torque(samples)[rows])
     np.testing.assert_allclose(curves.given, estimate.equations.predict(estimate.prior, samples)[rows])
+
+
+def test_stamps_of_the_clock_keep_their_digits(outcome):
+    samples = outcome.held_out[0]
+    (curves,) = prediction_curves(outcome.estimate, [samples])
+    (later,) = prediction_curves(outcome.estimate, [replace(samples, time=samples.time + 1.7e9)])
+    np.testing.assert_allclose(later.time, curves.time, atol=1e-6)
 
 
 def test_the_band_holds_the_residual(outcome):

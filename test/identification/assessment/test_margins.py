@@ -74,6 +74,14 @@ def test_every_reason_has_a_next_action_with_a_command(cause):
     assert _parser().parse_args(shlex.split(action.command)[1:])
 
 
+def test_the_next_command_keeps_the_settings_of_the_last():
+    gate = GateDecision.from_findings([Finding("little_excited", Severity.REJECT, "joint0: much", "plan")])
+    command = "inertid identify a b --urdf r.urdf --lock finger=0 --config my.yaml --set prepare.stamps=x --output out"
+    names = replace(calibrated_case()[1].provenance, command=command).names_in_commands
+    planned = "inertid excite --urdf r.urdf --config my.yaml --lock finger=0 --prior out --output plan"
+    assert next_action(gate, names).command == planned
+
+
 def test_a_result_to_use_is_to_be_used():
     assert "calibrated.urdf" in next_action(GateDecision.from_findings([]), {}).text
 
