@@ -87,9 +87,12 @@ def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
         "For force_torque_sensor_broadcaster: offset that it adds to the measurement": {
             "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
         },
-        "For admittance_controller: gravity compensation": {
-            "admittance_controller": {"ros__parameters": {"gravity_compensation": {"frame": {"id": frame},
-                "CoG": {"pos": load.com.tolist(), "force": weight}}}}
-        },
     }  # fmt: skip
+    compensation = {"frame": {"id": frame}, "CoG": {"pos": load.com.tolist(), "force": weight}}
+    if load.reversed:
+        sections["For admittance_controller: gravity compensation"] = {
+            "admittance_controller": {"ros__parameters": {"gravity_compensation": compensation}}}
+    else:
+        sections["No parameters for admittance_controller, which needs a sensor that reads the weight downwards: negate"
+            " the wrench, and identify again"] = {}
     return "".join(f"# {title}.\n{yaml.safe_dump(content, sort_keys=False)}" for title, content in sections.items())

@@ -80,7 +80,9 @@ class DriveGains:
             Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
         """
         fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
-        change = estimate.covariance @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
+        elasticity = 0.0 if estimate.elasticity is None else estimate.elasticity.covariance
+        inverse_hessian = estimate.covariance - elasticity
+        change = inverse_hessian @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
         added = change @ self.covariance @ change.T
         interval, further = estimate.bounded_interval, NORMAL_95 * np.sqrt(np.diagonal(added))
         if interval is not None:  # each side by the root of the sum of squares, down to zero

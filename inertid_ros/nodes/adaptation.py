@@ -250,7 +250,9 @@ class Adaptation(LifecycleNode):
         terms = {term: model.drive_prior[term] for term in DRIVE_TERMS}
         if drives is not None:
             terms |= {term: drives.parameters[model.layout.drive(term)] for term in model.layout.drive_terms}
-        message = known_parameters(model, self.arm.controller.bodies, terms, self.get_clock().now().to_msg())
+        message = known_parameters(
+            model, self.arm.controller.bodies, terms, self.get_clock().now().to_msg(),
+            None if drives is None else drives.parameters)
         message.sequence = self.sequence
         self.parameters_publisher.publish(message)
 

@@ -135,6 +135,7 @@ class PayloadEquations:
     loaded: Array
     reference: Array
     loaded_covariance: Array
+    reference_covariance: Array
     surprise: float
 
 
@@ -168,13 +169,15 @@ def payload_equations(
     factor = r_factor(np.column_stack([np.vstack(rows), np.concatenate(measured)]))
     R, z = factor[:size, :size], factor[:size, size]
     solution = solve_triangular(R, z)
-    root = loaded @ solve_triangular(R, np.eye(size))
+    inverse = solve_triangular(R, np.eye(size))
+    roots = loaded @ inverse, unloaded @ inverse
     return PayloadEquations(
         R=R[-BODY_PARAMETERS:, -BODY_PARAMETERS:],
         z=z[-BODY_PARAMETERS:],
         payload=solution[-BODY_PARAMETERS:],
         loaded=x + loaded @ solution,
         reference=x + unloaded @ solution,
-        loaded_covariance=root @ root.T,
+        loaded_covariance=roots[0] @ roots[0].T,
+        reference_covariance=roots[1] @ roots[1].T,
         surprise=float(np.sum(solution[: shared + varying] ** 2)),
     )

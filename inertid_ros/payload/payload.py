@@ -143,10 +143,9 @@ def identify_payload(
         equations = payload_equations(robot, tool, weighted, drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
         # Noise from the residuals of this estimate gives the weights of the next estimate.
-        noise = [
-            _noise(robot, kind, parameters, equations.loaded_covariance)
-            for kind, parameters in zip(data, (equations.loaded, equations.reference), strict=False)
-        ]
+        found = (
+            (equations.loaded, equations.loaded_covariance), (equations.reference, equations.reference_covariance))
+        noise = [_noise(robot, kind, *each) for kind, each in zip(data, found, strict=False)]
         variances = [variance for variance, _ in noise]
     bodies = sample_bodies(equations)
     return Payload(

@@ -261,7 +261,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     unlocked = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
-    if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
+    if massless := [link for link, pi in zip(links, unlocked, strict=True) if pi[0] <= 0]:
         log_once(
             f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; it is guessed from their shapes at"
             f" {DENSITY:g} kg/m^3, or from bars between joints. Efforts of plans and the prior of identification depend"
@@ -317,6 +317,8 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
             if joint not in joints:
                 raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")
     for name, coupling in options.couplings.items():
+        if name in joints:
+            raise ModelError(f"coupling '{name}': a joint has this name; choose another name")
         for joint in coupling.joints:
             if joint not in joints:
                 raise ModelError(f"coupling '{name}': joint '{joint}' does not exist; the robot has {joints}")

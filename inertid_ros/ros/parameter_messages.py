@@ -63,11 +63,20 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
     }
 
 
-def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Make a message without standard deviations from bodies ``(nb, 10)`` and drive terms ``(n,)`` by name."""
+def known_parameters(
+        model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time, parameters: Array | None = None
+) -> InertialParameters:
+    """Make a message without standard deviations from bodies ``(nb, 10)`` and drive terms ``(n,)`` by name.
+
+    ``parameters (p,)``, if given, hold the coupled drives and the user terms.
+    """
+    layout, unknown = model.layout, np.full(model.layout.size, np.nan)
+    further = {} if parameters is None else {
+        "couplings": _couplings(layout, parameters, unknown), "terms": _terms(layout, parameters, unknown)}
     return InertialParameters(
         header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
-        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}))
+        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(layout, drives, {}),
+        **further)
 
 
 def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:

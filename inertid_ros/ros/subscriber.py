@@ -44,8 +44,9 @@ class ParameterSubscriber:
     def __init__(
             self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
             only_use: bool = False) -> None:
-        if model is not None and tuple(model.names)[1:] != robot.joint_names:
-            raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
+        names = None if model is None else tuple(model.names)[1 + robot.free :]
+        if names not in (None, robot.joint_names):
+            raise ValueError(f"model has joints {names}, the robot {robot.joint_names}")
         self.model = pin.Model(robot.pinocchio) if model is None else model
         self._robot, self._only_use = robot, only_use
         self._logger = node.get_logger()

@@ -17,6 +17,7 @@ from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
 
+INERTID = (sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))")
 COMMANDS = ("identify", "excite", "validate", "convert", "info", "report", "perturb")
 
 
@@ -438,8 +439,7 @@ def test_a_result_brings_its_own_robot(refused, folder, capsys):
 def test_a_reader_that_leaves_does_not_change_the_exit_status(result_directory, tmp_path):
     directory = shutil.copytree(result_directory, tmp_path / "out")
     for command in (("report", directory), ("report", directory, "--json"), ("info", directory / "calibrated.urdf")):
-        words = [sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))"]
-        with subprocess.Popen([*words, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen([*INERTID, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stderr is not None
             process.stdout.close()
             told = process.stderr.read()
@@ -449,7 +449,6 @@ def test_a_reader_that_leaves_does_not_change_the_exit_status(result_directory, 
 def test_names_that_the_terminal_cannot_show_are_escaped(folder):
     text = (folder / "good.urdf").read_text().replace("joint0", "joint\u00e9")
     (folder / "good.urdf").write_text(text, encoding="utf-8")
-    words = [sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    ended = subprocess.run([*words, "info", "good.urdf"], env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run([*INERTID, "info", "good.urdf"], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "joint\\xe9" in ended.stdout, ended.stderr

@@ -16,7 +16,9 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.errors import IdentificationError, ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.drive_gains import drive_gains
+from inertid_ros.identification.assessment.elasticity import Elasticity
+from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
+from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import ForceEquations, load_torque, without_load
 from inertid_ros.report.report_content import report_content
@@ -144,6 +146,20 @@ def test_calibration_with_loads_and_gains(robot, tmp_path):
     assert (outcome.estimate.standard_deviation > 0.99 * exact.estimate.standard_deviation).all()
     np.testing.assert_allclose(outcome.estimate.parameters, exact.estimate.parameters,
                                atol=3 * outcome.estimate.standard_deviation.max())
+
+
+def test_uncertainty_of_gains_adds_to_that_of_elasticity(robot):
+    """The covariance by elasticity is no sensitivity to the data."""
+    samples = measured(robot, np.ones(3), np.zeros((3, 10)), 3)
+    rigid = identify(robot, [samples])
+    assert rigid.elasticity is None  # samples without a cutoff
+    efforts = effort_products(rigid.equations, [samples], [np.zeros((3, 10))])
+    gains = DriveGains(robot.joint_names, np.ones(3), 1e-4 * np.eye(3), (True,) * 3)
+    by_elasticity = 0.1 * np.eye(robot.layout.size)
+    elasticity = Elasticity(np.ones(3), np.zeros(3), np.zeros(3), by_elasticity)
+    elastic = replace(rigid, covariance=rigid.covariance + by_elasticity, elasticity=elasticity)
+    added = [gains.widened(each, efforts).covariance - each.covariance for each in (rigid, elastic)]
+    np.testing.assert_allclose(*added, rtol=1e-6, atol=1e-9)
 
 
 def test_loads_that_cannot_be_are_refused(robot):

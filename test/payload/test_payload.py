@@ -79,6 +79,20 @@ def test_what_is_known_of_the_robot_is_marginalised_out(with_reference):
     np.testing.assert_allclose(found.R.T @ found.z, held.T @ inverse @ side, rtol=1e-6, atol=1e-5)
 
 
+def test_a_reference_counts_for_joints_that_the_loaded_recording_does_not_move():
+    """The reference's uncertainty must not contain that of a payload that nothing determines."""
+    rng, model, loaded = arm_and_samples()
+    resting = replace(loaded, mask=np.array([[True, False, False]] * len(loaded)))
+    robot = CalibratedRobot(
+        equations_of(model), model.prior, 1e-6 * np.eye(model.layout.size), np.full(3, DEVIATION), np.full(3, 50.0))
+    weights = np.full(3, 1 / DEVIATION)
+    groups = tuple((compress(robot.equations, [each]), weights) for each in (resting, loaded))
+    found = payload_equations(robot, ToolFrame("link", 2, np.eye(10)), groups, FrictionDrift(0.2, 0.1))
+    predicted = groups[1][0].channels[2]
+    assert predicted.expected_square(found.loaded_covariance) > 1.0
+    assert predicted.expected_square(found.reference_covariance) < (5 * DEVIATION) ** 2 * len(loaded)
+
+
 def test_far_from_the_border_the_samples_are_those_of_the_normal_distribution():
     body = from_mass_com_inertia(2.0, [0.02, -0.03, 0.1], np.diag([0.02, 0.025, 0.03]))
     deviation = np.array([2e-3, *[2e-4] * 3, *[1e-5] * 6])

@@ -258,7 +258,9 @@ def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion
         acted_on = list(ContactPath(model, contact).velocities)
         measured[:, acted_on] &= ~(faulty[contact.name] | slipped)[:, None]
         if contact.plate is not None and contact.plate.partial:
-            measured[:, [velocity for velocity in acted_on if velocity >= 6 or velocity in UNMEASURED]] = False
+            of_plate = range(6) if model.free else ()  # rows of the base that the plate may measure
+            unmeasured = [row for row in acted_on if row not in of_plate or row in UNMEASURED]
+            measured[:, unmeasured] = False
     return measured
 
 

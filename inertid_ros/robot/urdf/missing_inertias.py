@@ -41,6 +41,9 @@ def with_inertias(
     shapes : whether to use shapes; if not, all links become bars.
     """
     joined = {body: rigidly_joined(root, body, held) for body in bodies}
+    masses = {mass.getparent().getparent().get("name"): float(mass.get("value")) for mass in root.iter("mass")}
+    given = {name for name, mass in masses.items() if mass > 0}  # links behind locked joints may have inertias
+    joined = {body: [name for name in links if name not in given] for body, links in joined.items()}
     names = {name for links in joined.values() for name in links} if shapes else set[str]()
     hulls = _hulls(root, names, folder)
     inertials = {}

@@ -55,6 +55,16 @@ def test_links_without_shapes_are_bars_and_a_locked_link_counts_with_its_body():
     assert is_consistent(locked.body_prior).all()
 
 
+def test_a_link_without_inertia_that_carries_a_locked_one_gets_its_own():
+    text = random_urdf(np.random.default_rng(2), 3, branched=False)
+    *_, last = list(INERTIAL.finditer(text))
+    carried = float(re.search('mass value="([^"]*)"', last[0])[1])
+    middle = list(INERTIAL.finditer(text))[-2]
+    model = load_model(text[: middle.start()] + text[middle.end() :], RobotOptions(locked_joints={"joint2": 0.0}))
+    assert model.body_prior[-1, 0] > carried + 0.05 and model.body_locked[-1, 0] == pytest.approx(carried)
+    assert is_consistent(model.body_prior - model.body_locked).all()
+
+
 def test_a_robot_that_is_only_watched_needs_no_shapes(monkeypatch):
     """A description may come while a robot moves, and reading meshes may take a minute."""
     none = ([], {}, {})
