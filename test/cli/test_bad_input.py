@@ -439,7 +439,8 @@ def test_a_result_brings_its_own_robot(refused, folder, capsys):
 def test_a_reader_that_leaves_does_not_change_the_exit_status(result_directory, tmp_path):
     directory = shutil.copytree(result_directory, tmp_path / "out")
     for command in (("report", directory), ("report", directory, "--json"), ("info", directory / "calibrated.urdf")):
-        with subprocess.Popen([*INERTID, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        words = [*INERTID, *map(str, command)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stderr is not None
             process.stdout.close()
             told = process.stderr.read()
@@ -450,5 +451,6 @@ def test_names_that_the_terminal_cannot_show_are_escaped(folder):
     text = (folder / "good.urdf").read_text().replace("joint0", "joint\u00e9")
     (folder / "good.urdf").write_text(text, encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    ended = subprocess.run([*INERTID, "info", "good.urdf"], env=environment, capture_output=True, text=True, check=False)
+    words = [*INERTID, "info", "good.urdf"]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "joint\\xe9" in ended.stdout, ended.stderr
