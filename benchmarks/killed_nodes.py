@@ -162,7 +162,7 @@ def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_
         if in_motion and not any("lease" in line for line in said):
             outcome.problems.append("the lease is not reported")
     elif status == 130:
-        if said:
+        if errors(flow.nodes["calibrate"].log()):
             outcome.problems.append("errors after an interruption")
     elif status != 2 or len(said) != 1 or not any(name in said[0] for name in NAMES[node]):
         outcome.problems.append("messages do not name the node")
