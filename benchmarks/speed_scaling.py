@@ -87,14 +87,14 @@ def scaled(pool: ProcessPoolExecutor, seeds: Sequence[int]) -> str:
     return table(header, rows)
 
 
-def false_alarms(pool: ProcessPoolExecutor, hours: float) -> str:
-    """Table of motions at full speed that end by a fault."""
+def false_alarms(pool: ProcessPoolExecutor, hours: float, begin: int) -> str:
+    """Table of motions at full speed that end by a fault; ``begin`` is the first seed."""
     rows = []
     for known in ("controller's reference", "joint states alone"):
         done: list[Outcome] = []
         batch = 40
         while sum(each.seconds for each in done) < 3600 * hours / 2:
-            first = 100_000 + len(done)
+            first = begin + len(done)
             done += pool.map(partial(outcome, known=known), range(first, first + batch))
             faults = sum(bool(each.fault) for each in done)
             print(known, f"{len(done)} motions", f"{faults} faults", sep=" | ", flush=True)
@@ -129,9 +129,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4, help="motions of each row (default 4)")
     parser.add_argument("--hours", type=float, default=0.1, help="hours of motion without scaling (default 0.1)")
+    parser.add_argument("--begin", type=int, default=100_000,
+        help="first seed without scaling; with --seeds 0, the hours of an earlier run go on and are only printed")
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
+        if not seeds:
+            print(false_alarms(pool, options.hours, options.begin))
+            return
         text = f"""## Speed scaling
 
 `benchmarks/speed_scaling.py --seeds {options.seeds} --hours {options.hours:g}`, {machine()}. Random motions of two
@@ -143,7 +148,7 @@ in one cycle beyond the velocity limit; tracking tolerance {1e3 * MonitorOptions
 
 At full speed, every fault is a false alarm:
 
-{false_alarms(pool, options.hours)}
+{false_alarms(pool, options.hours, options.begin)}
 
 Time that a horizon follows the motion before it brakes, from at most {HORIZON_MOTIONS} motions:
 
