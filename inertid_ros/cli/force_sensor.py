@@ -95,4 +95,5 @@ def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
     else:
         sections["No parameters for admittance_controller, which needs a sensor that reads the weight downwards: negate"
             " the wrench, and identify again"] = {}
-    return "".join(f"# {title}.\n{yaml.safe_dump(content, sort_keys=False)}" for title, content in sections.items())
+    dumped = {title: yaml.safe_dump(content, sort_keys=False) if content else "" for title, content in sections.items()}
+    return "".join(f"# {title}.\n{text}" for title, text in dumped.items())

@@ -82,7 +82,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    common.add_argument("-q", "--quiet", action="store_true", help="print neither notices nor progress")
+    common.add_argument("-q", "--quiet", action="store_true", help="print neither notices, warnings nor progress")
     common.add_argument("--debug", action="store_true", help="print the traceback of an unexpected error")
     settings = _Parser(add_help=False)
     _take(settings, "--config", "FILE", "YAML configuration, plain or a ROS parameter file")

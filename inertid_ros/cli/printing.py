@@ -1,6 +1,7 @@
 """Output of the commands: JSON, tables, progress; results as tables."""
 
 import argparse
+import logging
 import os
 import sys
 from collections import Counter
@@ -19,6 +20,7 @@ from .stopping import DONE
 if TYPE_CHECKING:
     from inertid_ros.payload.payload import Quantity
 
+_log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the completed fraction."""
 Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
@@ -44,8 +46,8 @@ def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None],
         sys.stdout.flush()
     except BrokenPipeError:
         leave_stdout()
-    for warning in warnings:  # also with --quiet, which is about notices
-        print(f"inertid: warning: {warning}", file=sys.stderr)
+    for warning in warnings:
+        _log.warning("warning: %s", warning)
     return status
 
 

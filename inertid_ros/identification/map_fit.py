@@ -383,13 +383,16 @@ class MapFit:
         elasticity = self._elasticity(noise)
         # Covariance due to Stribeck speeds and elasticity, which the equations assume as known.
         assumed = np.zeros((len(parameters), len(parameters)))
-        assumed += 0.0 if self.speed_covariance is None else self.speed_covariance
-        assumed += 0.0 if elasticity is None else elasticity.covariance
+        if self.speed_covariance is not None:
+            assumed += inverse @ self.speed_covariance @ inverse.T
+        if elasticity is not None:
+            root = inverse @ elasticity.root
+            assumed += root @ root.T
         covariance, interval = posterior(
             fitted,
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
-                inverse @ assumed @ inverse.T,
+                assumed,
                 left_out),
             solution,
             self.map_problem.convex_program(*fitted, self.regularization),

@@ -155,9 +155,8 @@ def test_uncertainty_of_gains_adds_to_that_of_elasticity(robot):
     assert rigid.elasticity is None  # samples without a cutoff
     efforts = effort_products(rigid.equations, [samples], [np.zeros((3, 10))])
     gains = DriveGains(robot.joint_names, np.ones(3), 1e-4 * np.eye(3), (True,) * 3)
-    by_elasticity = 0.1 * np.eye(robot.layout.size)
-    elasticity = Elasticity(np.ones(3), np.zeros(3), np.zeros(3), by_elasticity)
-    elastic = replace(rigid, covariance=rigid.covariance + by_elasticity, elasticity=elasticity)
+    elasticity = Elasticity(np.ones(3), np.zeros(3), np.zeros(3), 0.3 * np.eye(robot.layout.size))
+    elastic = replace(rigid, covariance=rigid.covariance + elasticity.covariance, elasticity=elasticity)
     added = [gains.widened(each, efforts).covariance - each.covariance for each in (rigid, elastic)]
     np.testing.assert_allclose(*added, rtol=1e-6, atol=1e-9)
 

@@ -1,6 +1,7 @@
 """Load and bias of a force-torque sensor, against Pinocchio's inverse dynamics of a free body."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,12 @@ def test_the_command_writes_what_controllers_take(tmp_path: Path, monkeypatch, c
     assert shown["mass"] == pytest.approx(tool.mass, rel=0.01) == written["load"]["mass"]
     offset = written["force_torque_sensor_broadcaster"]["ros__parameters"]["offset"]["force"]
     np.testing.assert_allclose([-offset[axis] for axis in "xyz"], shown["bias"][:3])
+    assert "admittance_controller" not in written, "it needs a sensor that reads the weight downwards"
+    down = tool.record(10.0, 60.0, 0.03)
+    write_npz(replace(down, wrenches={name: -wrench for name, wrench in down.wrenches.items()}), Path("down.npz"))
+    assert cli.main(["force-sensor", "down.npz", "--output", "down.yaml"]) == 0
+    written = yaml.safe_load(Path("down.yaml").read_text())
     weight = written["admittance_controller"]["ros__parameters"]["gravity_compensation"]["CoG"]["force"]
-    assert weight == pytest.approx(9.81 * shown["mass"])
+    assert weight == pytest.approx(9.81 * shown["mass"], rel=0.01)
     assert cli.main(["force-sensor", "turned.npz", "--sensor", "wrist"]) == 2
     assert "(recorded: ft); choose one with --sensor" in capsys.readouterr().err

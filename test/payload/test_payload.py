@@ -113,7 +113,7 @@ def test_a_payload_below_the_noise_has_an_interval_from_zero():
 
 def equations_with(R, z):
     zero = np.zeros(1)
-    return PayloadEquations(R, z, np.linalg.solve(R, z), zero, zero, np.zeros((1, 1)), 0.0)
+    return PayloadEquations(R, z, np.linalg.solve(R, z), zero, zero, np.zeros((1, 1)), np.zeros((1, 1)), 0.0)
 
 
 def test_the_tool_frame_places_what_it_holds_as_pinocchio_does():

@@ -37,13 +37,17 @@ class Elasticity:
     ----------
     torque : (n,), RMS torque of the links [N m or N]
     deflection, deviation : (n,), deflection at this torque and its standard deviation [rad or m]
-    covariance : (p, p), of the parameters, because their estimate leaves out the deflection
+    root : (p, n + 1), root of the covariance of the parameters, because their estimate leaves out the deflection
     """
 
     torque: Array
     deflection: Array
     deviation: Array
-    covariance: Array
+    root: Array
+
+    @property
+    def covariance(self) -> Array:
+        return np.asarray(self.root @ self.root.T)
 
 
 def joint_elasticity(
@@ -86,9 +90,9 @@ def joint_elasticity(
     of_data, axes = np.linalg.eigh(squares + mixed.T @ change)
     of_data = np.maximum(of_data, 0.0)
     compliances = axes / (of_data + 1.0) @ axes.T @ slopes  # the prior has precision 1
-    covariance = axes * (noise_ratio * of_data + 1.0) / (of_data + 1.0) ** 2 @ axes.T
-    effect = change @ (covariance + np.outer(compliances, compliances)) @ change.T
-    deviation = np.sqrt(np.diagonal(covariance))
+    root = axes * np.sqrt(noise_ratio * of_data + 1.0) / (of_data + 1.0)
+    deviation = np.linalg.norm(root, axis=1)
+    effect = change @ np.column_stack([root, compliances])
     return Elasticity(torque, _DEFLECTION * compliances, _DEFLECTION * deviation, effect)
 
 

@@ -82,12 +82,12 @@ def test_samples_without_a_filter_say_nothing() -> None:
 def test_the_deflection_is_reported_with_its_size() -> None:
     found = []
     for seed in range(4):
-        truth, estimate = estimated(seed, 3e-3)
-        (finding,) = check_elasticity(estimate.elasticity, estimate.model)
-        assert finding.severity is Severity.NOTICE and set(finding.subjects) <= set(truth.joint_names)
-        assert estimate.elasticity is not None
-        shown = np.isin(truth.joint_names, finding.subjects)
-        found.append(estimate.elasticity.deflection[shown])
+        _, estimate = estimated(seed, 3e-3)
+        elasticity, model = estimate.elasticity, estimate.model
+        assert elasticity is not None
+        for finding in check_elasticity(elasticity, model):
+            assert finding.severity is Severity.NOTICE
+            found += [elasticity.deflection[model.joint_names.index(joint)] for joint in finding.subjects]
         rigid = estimated(seed, 0.0)[1]
         assert not list(check_elasticity(rigid.elasticity, rigid.model))
-    assert 0.5e-3 < np.median(np.concatenate(found)) < 4e-3
+    assert len(found) >= 4 and 1e-3 < np.median(found) < 4e-3
