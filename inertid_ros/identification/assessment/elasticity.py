@@ -26,6 +26,7 @@ _DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
 _MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
 _SHOWN_DEVIATIONS, _SHOWN_DEFLECTION = 5.0, 2e-4  # of a reported deflection; model errors resemble smaller ones
+_MAX_SIGNAL_TO_NOISE = 1e5
 _STEP = 0.1  # of the typical deflection, for differences
 
 
@@ -55,7 +56,8 @@ def joint_elasticity(
         inverse_hessian: Array, noise_ratio: float) -> Elasticity | None:
     """Elasticity of the joints from the residuals of a fit.
 
-    None for equations other than the torques of a fixed robot, and for samples without a cutoff.
+    None for equations other than the torques of a fixed robot, for samples without a cutoff, and for samples without
+    noise, whose weights are too large for normal equations.
 
     Parameters
     ----------
@@ -70,6 +72,8 @@ def joint_elasticity(
     joints, bodies = model.joints, model.layout.bodies(parameters)
     torques = [rigid_torque(model, bodies, samples.q, samples.v, samples.a) for samples in recordings]
     torque = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
+    if (weights * torque).max() > _MAX_SIGNAL_TO_NOISE:
+        return None
     compliance = _DEFLECTION / np.maximum(torque, max(1e-6 * torque.max(), 1e-12))
     # Products of the effects of typical compliances with each other, with the residuals and with the regressor.
     squares, slopes, mixed = np.zeros((joints, joints)), np.zeros(joints), np.zeros((len(parameters), joints))
