@@ -7,8 +7,9 @@ estimated as further parameters, with a prior. They do not change the estimate, 
 no elastic joints, but their effect on the other parameters widens the intervals.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,7 +27,7 @@ _DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
 _MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
 _SHOWN_DEVIATIONS, _SHOWN_DEFLECTION = 5.0, 2e-4  # of a reported deflection; model errors resemble smaller ones
-_MAX_SIGNAL_TO_NOISE = 1e5
+_MAX_SIGNAL_TO_NOISE = 1e5  # weight times RMS torque; above, normal equations lose their digits
 _STEP = 0.1  # of the typical deflection, for differences
 
 
@@ -138,15 +139,18 @@ def _pieces(samples: Samples) -> Iterator[slice]:
     return (slice(*ends) for ends in pairwise(edges) if ends[1] - ends[0] >= _MIN_PIECE_SAMPLES)
 
 
-def _low_passed(samples: Samples, values: Array) -> Array:
+def _by_piece(samples: Samples, function: Callable[[Array], Array], values: Array) -> Array:
+    """Apply a function to the values ``(N, n)`` of every piece; zero between the pieces."""
     out = np.zeros_like(values)
     for rows in _pieces(samples):
-        out[rows] = low_pass(values[rows], samples.period, _BAND_SHARE * samples.cutoff_hz)
+        out[rows] = function(values[rows])
     return out
+
+
+def _low_passed(samples: Samples, values: Array) -> Array:
+    cutoff_hz = _BAND_SHARE * samples.cutoff_hz
+    return _by_piece(samples, partial(low_pass, period=samples.period, cutoff_hz=cutoff_hz), values)
 
 
 def _derivative(samples: Samples, values: Array) -> Array:
-    out = np.zeros_like(values)
-    for rows in _pieces(samples):
-        out[rows] = np.gradient(values[rows], samples.period, axis=0)
-    return out
+    return _by_piece(samples, lambda piece: np.gradient(piece, samples.period, axis=0), values)
