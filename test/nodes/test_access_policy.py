@@ -11,6 +11,7 @@ from support.package_parameters import node_names  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 
 from inertid_ros.nodes.tools.access_policy import ACCESS, FILE, expressions, policy_text, used_by_nodes  # noqa: E402
+from inertid_ros.nodes.tools.processes import claim_domain  # noqa: E402
 
 COMMITTED = (ROOT / "security" / FILE).read_text(encoding="utf-8")
 COMMAND = "run: python -m inertid_ros.nodes.tools.access_policy security"
@@ -18,7 +19,9 @@ COMMAND = "run: python -m inertid_ros.nodes.tools.access_policy security"
 
 @pytest.fixture(scope="module")
 def used() -> Iterator[dict]:
-    yield used_by_nodes()
+    with pytest.MonkeyPatch.context() as patch, claim_domain() as domain:  # nodes of other tests have the same names
+        patch.setenv("ROS_DOMAIN_ID", str(domain))
+        yield used_by_nodes()
 
 
 def allowed() -> dict[str, dict[tuple[str, str], set[str]]]:

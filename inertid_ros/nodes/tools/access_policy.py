@@ -5,6 +5,7 @@ after ``--ros-args``.
 """
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from inertid_ros.nodes.online import Online
 from inertid_ros.nodes.recorder import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
+from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.ros.node_parameters import declare
 
 FILE = "inertid_ros.policy.xml"
@@ -76,7 +78,8 @@ FLOW_REQUESTS: Mapping[str, Used] = {
 def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
     """Create every node briefly with the arguments after ``--ros-args``, and return the names that each node uses.
 
-    Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be created.
+    No other node of the ROS domain may have one of their names. Flows take the arguments from the command line of the
+    process. Raises InertidError if a node cannot be created.
     """
     with tempfile.TemporaryDirectory() as folder:
         rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
@@ -171,7 +174,9 @@ def main() -> int:
     index = arguments.index("--ros-args")
     folder = Path(parser.parse_args(arguments[:index]).folder)
     try:
-        text = policy_text(used_by_nodes(arguments[index + 1 : -1]))
+        with claim_domain() as domain:  # running nodes of the same names would be listed together with these
+            os.environ["ROS_DOMAIN_ID"] = str(domain)
+            text = policy_text(used_by_nodes(arguments[index + 1 : -1]))
         write_file(folder / FILE, text.encode(), force=True)
     except (InertidError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
