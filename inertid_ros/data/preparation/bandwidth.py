@@ -18,7 +18,7 @@ _log = NoticeLogger(__name__)
 MAX_CUTOFF_PER_RATE = 0.4  # leaves room for the filter to fall off below half of the sample rate
 # Spectra.
 _MOTION_POWER_SHARE = 0.99  # share of the velocity power that counts as motion
-_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # share of the velocity power; limit of 99 % over 95 % frequency
+_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.8, 10.0  # share of the velocity power; limit of 99 % over 80 % frequency
 _SIGNAL_TO_NOISE = 10.0  # density over the noise floor; smaller ratios may be scatter of the noise
 _BINS_PER_OCTAVE = 8  # densities of bins scatter less than densities of single frequencies
 _PLATEAU_SLOPE = -1.0  # powers of two per octave: noise falls more slowly, the tail of a motion faster
@@ -46,7 +46,7 @@ class Spectrum(NamedTuple):
 
     Attributes
     ----------
-    motion_hz : (n,), 99 % of the velocity power above the noise lies below it [Hz]; the 95 % frequency if the 99 %
+    motion_hz : (n,), 99 % of the velocity power above the noise lies below it [Hz]; the 80 % frequency if the 99 %
         frequency is over ten times higher; 0 for a joint at rest.
     amplitude : (n,), root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : (n,), frequency at which the spectrum falls to the noise floor [Hz].
@@ -184,9 +184,10 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
 
 
 def _motion_end(frequency: Array, signal: Array) -> float:
-    """Frequency below which 99 % of the velocity power lies, or 95 % if the 99 % frequency is over ten times higher.
+    """Frequency below which 99 % of the velocity power lies, or 80 % if the 99 % frequency is over ten times higher.
 
-    Such a distant rest of the power is coloured noise, for example from jitter of the stamps.
+    Such a distant rest of the power is noise, for example from jitter of the stamps, or from a logger that stamps
+    states at a rate of its own: stamps are late by a sawtooth at the difference of the rates.
     """
     velocity = np.cumsum(signal * frequency**2)
     most, end = frequency[np.searchsorted(velocity, np.array([_CORE_POWER_SHARE, _MOTION_POWER_SHARE]) * velocity[-1])]

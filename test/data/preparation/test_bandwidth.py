@@ -30,6 +30,21 @@ def test_ten_seconds_show_the_frequency_of_a_motion(frequency, noise):
     assert frequency - 0.11 <= whole.motion_hz[0] <= frequency + 0.25  # windowed, ten seconds resolve 0.2 Hz
 
 
+@pytest.mark.parametrize("update_hz", [57.0, 60.0, 63.0, 85.0, 97.0])
+@pytest.mark.parametrize("base_hz", [0.02, 0.05, 0.1])
+def test_a_logger_that_stamps_states_at_a_rate_of_its_own_does_not_set_the_cutoff(update_hz, base_hz):
+    """States of 57 to 97 Hz are stamped at 100 Hz, without repeated states."""
+    rng = np.random.default_rng(int(update_hz))
+    stamps = np.cumsum(0.01 + 0.001 * (rng.random(4000) < 0.1))
+    updates = np.floor(stamps * update_hz) / update_hz
+    new = np.diff(updates, prepend=-1.0) > 0
+    positions = random_motion(rng, 5, base_hz=base_hz).sample(updates[new])[0]  # up to five times base_hz
+    period = float(np.mean(np.diff(stamps[new])))
+    even = np.arange(stamps[new][0], stamps[-1], period)
+    recorded = scipy.interpolate.CubicSpline(stamps[new], positions)(even)
+    assert 5 * base_hz <= automatic_cutoff(spectrum((recorded, period))) <= max(1.2, 50 * base_hz)
+
+
 def test_spectrum_of_a_joint_at_rest_shows_no_motion():
     rng = np.random.default_rng(1)
     q = np.column_stack([1e-5 * rng.normal(size=2000), np.sin(np.arange(2000) * 0.01)])
