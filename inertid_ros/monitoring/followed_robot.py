@@ -1,10 +1,10 @@
 """Follow a calibrated robot by its joint states: estimate its parameters, and detect changes."""
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.blas_threads import one_thread
@@ -123,7 +123,7 @@ def followed_robot(
     robot, model = calibrated_robot(result), result.model
     block = max(1, round(_BLOCK_S * rate_hz))
     stream = StreamOptions(1 / rate_hz, result.cutoff_hz, block=block, effort_delay_s=result.effort_delay_s)
-    paths = recordings or [name for name in result.fitted_without_load if Path(name).exists()]
+    paths = recordings or [name for name in result.fitted_without_load if os.path.exists(name)]
     if paths:
         blocks = [block for path in paths for block in _blocks(result.load_recording(path), model, stream)]
         robot = with_stream_noise(robot, blocks)

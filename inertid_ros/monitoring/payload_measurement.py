@@ -1,8 +1,8 @@
 """Measure the payload of a moving robot: collect joint states, estimate meanwhile, then solve in another process."""
 
+import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ class PayloadGoal:
         self._options = PayloadOptions(frame, drift, payload.largest_mass or np.inf)
         self._directory, self._reference = str(result.directory), tuple(request.reference) or payload.reference
         for path in self._reference:
-            if not Path(path).exists():
+            if not os.path.exists(path):
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = payload.timeout_s, time.monotonic()
         self._measurement = PayloadMeasurement(robot, tool, duration, drift)

@@ -6,6 +6,7 @@ missing or failed; 3 the result must not be used; 130 interrupted.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -177,7 +178,7 @@ class CalibrationFlow:
 
 def _absolute(plan: str) -> str:
     """Return the absolute path of a plan file, as nodes may run in other directories; an empty path stays empty."""
-    return str(Path(plan).expanduser().absolute()) if plan else ""
+    return str(Path(os.path.expanduser(plan)).absolute()) if plan else ""
 
 
 def main() -> int:

@@ -227,7 +227,7 @@ def identification_job(
     train = tuple(request.train) or recordings.complete
     if not train:
         raise RecordingError("identify: there is no recording yet; record a motion or name a bag")
-    output = Path(request.output_directory).expanduser().absolute() if request.output_directory else None
+    output = Path(os.path.expanduser(request.output_directory)).absolute() if request.output_directory else None
     if output is None and default_output:
         output = next_output(default_output)
     if output is not None:
@@ -240,17 +240,17 @@ def identification_job(
 
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
-    path = Path(name).expanduser()
-    if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
+    path = Path(os.path.expanduser(name))
+    if name in recordings or not (os.path.exists(path) or len(path.parts) > 1 or path.suffix):
         return recordings.recording(name)
-    if not path.exists():
+    if not os.path.exists(path):
         raise RecordingError(f"{path.absolute()}: there is no such recording; correct the path")
     return str(path.absolute())
 
 
 def next_output(directory: str) -> Path:
     """Return the first numbered result directory that does not exist yet."""
-    base = Path(directory).expanduser().absolute()
+    base = Path(os.path.expanduser(directory)).absolute()
     numbered = (base / f"identification_{number:03d}" for number in itertools.count(1))
     return next(path for path in numbered if not os.path.lexists(path))
 

@@ -1,5 +1,6 @@
 """Functions shared by the launch files of this package."""
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -128,7 +129,7 @@ class ParameterFile(Substitution):
         """Return the path; raise ConfigurationError if the file is missing or sets an unknown parameter."""
         path = LaunchConfiguration(self._argument).perform(context)
         path = path or perform_substitutions(context, self._otherwise)
-        if not Path(path).is_file():
+        if not os.path.isfile(path):
             raise ConfigurationError(f"{self._argument}:={path}: there is no such parameter file; correct the path")
         check_parameter_file(path)
         return path

@@ -1,5 +1,6 @@
 """RecordingSession: the state machine of the recorder, without ROS and without its own clock."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -235,7 +236,7 @@ class RecordingSession:
     # Transitions
 
     def _begin(self, now_ns: int, arrival_ns: int) -> None:
-        options, directory = self._options, Path(self._options.directory).expanduser()
+        options, directory = self._options, Path(os.path.expanduser(self._options.directory))
         self._number += 1
         while options.write_bag and (directory / self.name).exists():
             self._number += 1

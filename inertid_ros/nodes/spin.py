@@ -9,14 +9,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import rclpy
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.time_source import TimeSource
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -77,6 +81,7 @@ def run_node(make: Callable[[], Any]) -> int:
         init_rclpy()
         node = make()
         check_given_parameters(node)
+        refuse_unknown_parameter_types(node)
     except InertidError as error:
         rclpy.try_shutdown()
         print(f"error: {error}", file=sys.stderr)
@@ -285,3 +290,27 @@ def refuse_impossible_transitions(node: LifecycleNode) -> None:
             return response
 
     service.callback = guarded
+
+
+def refuse_unknown_parameter_types(node: Node) -> None:
+    """Refuse requests to set a parameter of an unknown type.
+
+    Otherwise rclpy raises an exception in its service callback, which ends the node, even during a motion.
+    """
+    known = {kind.value for kind in Parameter.Type}
+
+    def guarded(answer: Callable[[Any, Any], Any], request: Any, response: Any) -> Any:
+        unknown = [parameter for parameter in request.parameters if parameter.value.type not in known]
+        if not unknown:
+            return answer(request, response)
+        reason = f"parameter {unknown[0].name!r} has the unknown type {unknown[0].value.type}"
+        refused = SetParametersResult(successful=False, reason=reason)
+        if isinstance(request, SetParameters.Request):
+            response.results = [refused] * len(request.parameters)
+        else:
+            response.result = refused
+        return response
+
+    for service in node.services:
+        if service.srv_type in (SetParameters, SetParametersAtomically):
+            service.callback = partial(guarded, service.callback)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class Result:
     def load(cls, directory: str | Path) -> "Result":
         """Read a result directory; ResultError if a file is missing, damaged or has another format."""
         path = Path(directory)
-        if not path.is_dir():
+        if not os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
             raise ResultError(f"{path}: no such result directory; check the path")
         content = _parse(path / PARAMETERS, formats.read_yaml)
         report = _parse(path / REPORT, formats.read_json)

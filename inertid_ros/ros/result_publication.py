@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class KeptResult:
 
 def kept_file(directory: str, node_name: str) -> Path:
     """Return the file that keeps a node's result; the full name of the node, unique per robot, is the file name."""
-    return Path(directory).expanduser().absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
+    return Path(os.path.expanduser(directory)).absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
 
 
 def save(result: KeptResult, file: Path) -> None:

@@ -337,6 +337,7 @@ def test_bad_options(more, message, refused):
         (("fly",), "argument COMMAND: invalid choice: 'fly'"),
         (("identify",), "the following arguments are required: RECORDING, --urdf, --output; see inertid identify"),
         (("report", "absent"), "absent: no such result directory"),
+        (("report", "x" * 300), f"{'x' * 300}: no such result directory"),
         (("report", "good_bag"), "good_bag: has no parameters.yaml and is not a result directory"),
         (("validate", "good_bag", "good.npz"), "good_bag: has no parameters.yaml"),
         (("validate", "good.urdf", "good.npz", "--set", "identify.estimator=ols"),

@@ -64,6 +64,8 @@ def test_results_are_numbered_below_the_default_output(recordings: ReceivedRecor
         ({"train": ["recording_003"]}, "still being recorded"),
         ({"train": ["recording_004"]}, "was not received"),
         ({"train": ["missing/bag"]}, "missing/bag: there is no such recording"),
+        ({"train": ["~no_such_user/bag"]}, "~no_such_user/bag: there is no such recording"),
+        ({"train": [f"missing/{'x' * 300}"]}, "x: there is no such recording"),
     ],
 )
 def test_unusable_sources_are_refused(recordings: ReceivedRecordings, fields: dict, message: str) -> None:

@@ -4,10 +4,17 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
-from inertid_ros.nodes import MODULES
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from rcl_interfaces.msg import Parameter, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically  # noqa: E402
+
+from inertid_ros.nodes import MODULES  # noqa: E402
+from inertid_ros.nodes.spin import refuse_unknown_parameter_types  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["calibrate", "recorder"])
@@ -189,3 +196,22 @@ sys.exit(status)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) > 250  # of 1,500; one for each tick would be 150 at most
+
+
+@pytest.mark.parametrize("kind", [SetParameters, SetParametersAtomically])
+def test_a_parameter_of_an_unknown_type_is_refused(kind: Any) -> None:
+    """Such a request ended the node, even while the robot moved."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("quiet", context=context)
+    refuse_unknown_parameter_types(node)
+    (service,) = (each for each in node.services if each.srv_type is kind)
+    known = Parameter(name="use_sim_time", value=ParameterValue(type=1, bool_value=False))
+    unknown = Parameter(name="own", value=ParameterValue(type=88))
+    for parameters, success in (([known], True), ([unknown], False), ([known, unknown], False)):
+        answer = service.callback(kind.Request(parameters=parameters), kind.Response())
+        results = answer.results if kind is SetParameters else [answer.result]
+        assert [result.successful for result in results] == [success] * len(results)
+        assert success or results[0].reason == "parameter 'own' has the unknown type 88"
+    node.destroy_node()
+    rclpy.shutdown(context=context)

@@ -6,6 +6,7 @@ computed, and metadata may keep a YAML library busy for minutes, or name files a
 before the library opens it.
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -42,8 +43,8 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
 
     Raises RecordingError: the bag does not exist, is unreadable or lacks a topic, or a library for bags is missing.
     """
-    path, backend = Path(path).expanduser(), bag_backend()
-    if not path.exists():
+    path, backend = Path(os.path.expanduser(path)), bag_backend()
+    if not os.path.exists(path):
         raise RecordingError(f"{path}: no such bag; check the path")
     try:
         _check_storage(path)
@@ -83,7 +84,7 @@ class StoredBag:
         self._files = _storage_files(path)
         self._is_compressed = False
         self._notice = self._damage = ""
-        if not path.is_dir():
+        if not os.path.isdir(path):
             return
         if not (path / METADATA).exists():
             self._notice = "bag was not closed: metadata.yaml is missing"
@@ -157,9 +158,9 @@ class StoredBag:
 
 
 def _storage_files(path: Path) -> list[Path]:
-    if path.is_file():
+    if os.path.isfile(path):
         return [path]
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise RecordingError(f"{path}: no such bag; check the path")
     files = sorted((file for file in path.iterdir() if file.suffix in STORAGE_SUFFIXES), key=_split_number)
     if not files and not (path / METADATA).exists():
@@ -191,7 +192,7 @@ def _check_storage(path: Path) -> None:
     Raises OSError: a file cannot be read.
     """
     files = [path]
-    if path.is_dir():
+    if os.path.isdir(path):
         files = [file for file in path.iterdir() if file.suffix in STORAGE_SUFFIXES]
         if (path / METADATA).is_file():
             _information(path)

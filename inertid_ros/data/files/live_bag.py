@@ -180,7 +180,7 @@ class LiveBag:
 
 def free_space_mb(directory: str | Path) -> float:
     """Free space [MiB] on the disk of a directory that exists or would be created; NaN if unknown."""
-    path = Path(directory).expanduser().absolute()
+    path = Path(os.path.expanduser(directory)).absolute()
     try:
         while not path.exists():
             path = path.parent

@@ -1,6 +1,7 @@
 """Load recordings from ``.npz`` files, tables and bags, distinguished by their content; write ``.npz`` files."""
 
 import io
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 def is_bag(path: Path) -> bool:
     """True if a path is a bag; raises like :func:`file_format`."""
-    return path.is_dir() or file_format(path) in ("mcap", "sqlite3")
+    return os.path.isdir(path) or file_format(path) in ("mcap", "sqlite3")
 
 
 def file_format(path: Path) -> str:

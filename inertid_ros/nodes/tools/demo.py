@@ -49,7 +49,7 @@ _TRUTH_TIMEOUT_S = 10.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 result rejected, 130 interrupted."""
     options = _parse(arguments)
-    output = Path(options.output).expanduser().absolute()
+    output = Path(os.path.expanduser(options.output)).absolute()
     failed = output.with_name(f"{output.name}_failed")
     try:
         for path in (output, failed):

@@ -1,0 +1,75 @@
+"""Fuzzing of running nodes: random messages on all topics they listen to, random requests, and random goals.
+
+    PYTHONPATH=benchmarks:test python benchmarks/node_fuzzing.py --inputs 100000
+
+All nodes must stay alive, answer each request within 10 s, and print only printable lines without a traceback; the
+robot must stay within its limits.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from support.fuzzing.bounds import BrokenBoundError
+from support.fuzzing.running_nodes import ANSWER_S, fuzzed_nodes
+from tables import machine, publish, table
+
+from inertid_ros.nodes.tools.processes import claim_domain
+
+BATCH = 1000
+
+
+@contextmanager
+def in_own_domain() -> Iterator[None]:
+    """A ROS domain for this process and what it starts."""
+    with claim_domain() as domain:
+        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+        yield
+
+
+def resident_mib(process: int) -> float:
+    """Resident memory of a process [MiB]."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main() -> None:
+    """Fuzz all nodes and publish the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--inputs", type=int, default=2000, help="messages, requests and goals (default 2000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random generator (default 0)")
+    options = parser.parse_args()
+    broken, begun, memory = "", time.monotonic(), defaultdict[str, list[float]](list)
+    with tempfile.TemporaryDirectory() as folder, in_own_domain(), fuzzed_nodes(Path(folder), options.seed) as fuzzer:
+        try:
+            for first in range(0, options.inputs, BATCH):
+                fuzzer.run(min(BATCH, options.inputs - first))
+                for name, node in fuzzer.processes.items():
+                    memory[name].append(resident_mib(node.process.pid))
+                print(first + BATCH, dict(fuzzer.counts), f"longest {fuzzer.longest:.2f} s", flush=True)
+            fuzzer.check_end()
+        except BrokenBoundError as error:
+            broken = str(error)
+    print(broken or "no bound broken")
+    rows = [(name, f"{used[0]:.0f}", f"{max(used):.0f}", f"{used[-1]:.0f}") for name, used in memory.items()]
+    counts = ", ".join(f"{count} {what}" for what, count in fuzzer.counts.items())
+    publish("node-fuzzing", f"""## Fuzzing of running nodes
+
+`python benchmarks/node_fuzzing.py --inputs {options.inputs} --seed {options.seed}`: {counts} in
+{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. A tenth of
+the messages are bytes of no message. Longest time to an answer: {fuzzer.longest:.2f} s ({ANSWER_S:g} s are allowed).
+Broken bounds: {broken or "none"}.
+
+{table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
+
+On {machine()}.
+""")
+
+
+if __name__ == "__main__":
+    main()

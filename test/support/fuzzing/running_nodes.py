@@ -1,0 +1,221 @@
+"""Random messages on every topic, and random requests to every service and action, of the package's running nodes."""
+
+import importlib
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import GetParameterTypes
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.action import ActionClient, get_action_server_names_and_types_by_node
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rosidl_parser.definition import AbstractNestedType, Array, BasicType, NamespacedType
+from support.nodes.fake_robot import FakeRobot
+from support.nodes.processes import NodeProcess
+from support.nodes.quick_parameters import MANY_NODES
+from support.nodes.ros_client import RosClient, ros_client_in
+from support.nodes.two_links import two_links, write_plan
+
+from .bounds import BrokenBoundError
+from .values import NAMES
+
+ANSWER_S = 10.0
+EVERY_SUBSCRIBER = QoSProfile(
+    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    liveliness=LivelinessPolicy.AUTOMATIC, liveliness_lease_duration=Duration(seconds=0.4),
+)  # fmt: skip
+_SHUTDOWN = range(5, 8)  # transitions that end a lifecycle node, rightly
+_ARMING = (1, 2, 3, 3, 3, 3, 4)  # configure, clean up, activate, deactivate
+_RARELY = ("/joint_states", "/robot_description", "/stop", "/recorder/status")  # end a motion, rightly
+_RARE = 0.05  # of the times that they are drawn
+_UNASKED = {"/rosout", "/parameter_events", "/clock"}
+_FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-320, 1e308, -1e308, float("nan"), float("inf"), -float("inf"), 0.5, 3.2)
+_LENGTHS = (0, 1, 2, 2, 2, 3, 7, 300)
+# Nodes write into folders that requests and parameters name; those of the test are enough.
+_TEXTS = (*(name for name in NAMES if not set("/~\\") & set(name) and ".." not in name), "~no_such_user", "x/y.npz")
+
+
+def interface(name: str) -> Any:
+    """The class of a message, service or action, such as ``std_msgs/msg/String``."""
+    package, kind, own = name.split("/")
+    return getattr(importlib.import_module(f"{package}.{kind}"), own)
+
+
+class RandomMessages:
+    """Messages of any type with values that readers stumble over, and with names that the nodes know."""
+
+    def __init__(self, rng: random.Random, words: tuple[str, ...]) -> None:
+        self._rng, self._words = rng, words
+
+    def fill(self, message: Any) -> Any:
+        """The message with about every second field changed."""
+        names = message.get_fields_and_field_types()
+        for name, kind in zip(names, message.SLOT_TYPES, strict=True):
+            if self._rng.random() < 0.5:
+                setattr(message, name, self._value(kind, getattr(message, name)))
+        return message
+
+    def _value(self, kind: Any, present: Any) -> Any:
+        if not isinstance(kind, AbstractNestedType):
+            return self._new(kind, present)
+        count = kind.size if isinstance(kind, Array) else self._rng.choice(_LENGTHS)
+        count = min(count, getattr(kind, "maximum_size", count))
+        some = [self._new(kind.value_type) for _ in range(min(count, 7))]
+        return [some[index % len(some)] for index in range(count)]
+
+    def _new(self, kind: Any, present: Any = None) -> Any:
+        rng = self._rng
+        if isinstance(kind, NamespacedType):
+            return self.fill(present if present is not None else interface("/".join(kind.namespaced_name()))())
+        if isinstance(kind, BasicType):
+            return self._number(kind.typename)
+        text = rng.choice(self._words if rng.random() < 0.5 else _TEXTS)
+        return text[: getattr(kind, "maximum_size", None)]
+
+    def _number(self, typename: str) -> Any:
+        rng = self._rng
+        if typename == "boolean":
+            return rng.random() < 0.5
+        if typename in ("float", "double"):
+            number = rng.choice(_FLOATS) if rng.random() < 0.5 else rng.uniform(-2.0, 2.0)
+            return number if typename == "double" or not 1e38 < abs(number) < float("inf") else 1e38
+        if typename == "octet":
+            return bytes([rng.randrange(256)])
+        bits = int("".join(filter(str.isdigit, typename)) or 8)
+        low = 0 if typename.startswith("u") or typename == "char" else -(2 ** (bits - 1))
+        high = low + 2**bits - 1
+        return rng.choice((low, high, 0, 1, 2, 3, 4, max(low, -1), rng.randint(low, high)))
+
+
+class NodeFuzzer:
+    """Endpoints of running nodes, each with one client; processes must stay alive, and answer within ten seconds."""
+
+    def __init__(self, ros: RosClient, processes: Mapping[str, NodeProcess], robot: FakeRobot, words: tuple[str, ...],
+                 seed: int) -> None:  # fmt: skip
+        self.ros, self.processes, self.robot, self._rng = ros, processes, robot, random.Random(seed)
+        self.counts: Counter[str] = Counter()
+        self.longest = 0.0
+        self._messages = RandomMessages(self._rng, words)
+        self._waiting: list[tuple[float, str, Any]] = []
+        self._topics, self._services, self._actions = [], [], []
+        for name in processes:
+            self._find(name)
+
+    def _find(self, node: str) -> None:
+        """Take up the endpoints of a node (its name with namespace)."""
+        own = self.ros.node
+        space, _, name = f"/{node}".rpartition("/")
+        space = space or "/"
+        self.ros.until(lambda: any((name, space) == found for found in own.get_node_names_and_namespaces()), node)
+        self.ros.client(GetParameterTypes, f"/{node}/get_parameter_types")
+        for topic, (kind, *_) in own.get_subscriber_names_and_types_by_node(name, space):
+            if topic not in _UNASKED and "/_action/" not in topic:
+                self._topics.append(own.create_publisher(interface(kind), topic, EVERY_SUBSCRIBER))
+        for service, (kind, *_) in own.get_service_names_and_types_by_node(name, space):
+            if "/_action/" not in service:
+                self._services.append(self.ros.client(interface(kind), service))
+        for action, (kind, *_) in get_action_server_names_and_types_by_node(own, name, space):
+            self._actions.append(ActionClient(own, interface(kind), action))
+
+    def run(self, inputs: int) -> None:
+        """Send so many messages, requests and goals; raises BrokenBoundError for what breaks a bound."""
+        for number in range(inputs):
+            self._send()
+            self.ros.spin(1e-4)
+            if number % 50 == 0 or len(self._waiting) > 20:
+                self._collect()
+        while self._waiting:
+            self._collect()
+            self.ros.spin(0.01)
+
+    def _send(self) -> None:
+        draw = self._rng.random()
+        if draw < 0.8:
+            publisher = self._drawn(self._topics, "topic_name")
+            if draw < 0.1:  # bytes that are no such message; the middleware itself refuses them if they are too many
+                with suppress(RCLError):
+                    publisher.publish(bytes([0, 1, 0, 0]) + self._rng.randbytes(self._rng.choice((0, 3, 40, 3000))))
+            else:
+                publisher.publish(self._messages.fill(publisher.msg_type()))
+            self.counts["messages"] += 1
+        elif draw < 0.995 or not self._actions:
+            client = self._drawn(self._services, "srv_name")
+            request = self._messages.fill(client.srv_type.Request())
+            if isinstance(request, ChangeState.Request):
+                if self._rng.random() < 0.8:
+                    request.transition = Transition(id=self._rng.choice(_ARMING))
+                elif request.transition.id in _SHUTDOWN:
+                    return
+            self._waiting.append((time.monotonic(), client.srv_name, client.call_async(request)))
+            self.counts["requests"] += 1
+        else:
+            client = self._rng.choice(self._actions)
+            goal = self._messages.fill(client._action_type.Goal())
+            self._waiting.append((time.monotonic(), client._action_name, client.send_goal_async(goal)))
+            self.counts["goals"] += 1
+
+    def _drawn(self, endpoints: list[Any], name: str) -> Any:
+        while True:
+            drawn = self._rng.choice(endpoints)
+            if not getattr(drawn, name).endswith(_RARELY) or self._rng.random() < _RARE:
+                return drawn
+
+    def _collect(self) -> None:
+        now = time.monotonic()
+        for begun, name, future in self._waiting:
+            if future.done():
+                self.longest = max(self.longest, now - begun)
+                answer = future.result()
+                if getattr(answer, "accepted", False):  # a goal
+                    self.counts["accepted goals"] += 1
+                    if self._rng.random() < 0.2:
+                        answer.cancel_goal_async()
+            elif now - begun > ANSWER_S:
+                raise BrokenBoundError(f"{name} did not answer within {ANSWER_S:g} s")
+        self._waiting = [entry for entry in self._waiting if not entry[2].done()]
+        for name, process in self.processes.items():
+            if process.ended:
+                raise BrokenBoundError(f"{name} ended with status {process.process.returncode}: {process.log()[-500:]}")
+
+    def check_end(self) -> None:
+        """Raise BrokenBoundError if a log has a traceback or control characters, or the robot left its limits."""
+        for name, process in self.processes.items():
+            log = process.log()
+            if "Traceback" in log:
+                raise BrokenBoundError(f"{name} printed a traceback: {log[log.index('Traceback'):][:2000]}")
+            lines = [line for line in log.split("\n") if "] [rcl" not in line]  # those of ROS itself
+            if found := [line for line in lines if any(ord(each) < 32 and each != "\t" for each in line)]:
+                raise BrokenBoundError(f"{name} printed control characters: {found[0][:500]!r}")
+        try:
+            self.robot.record().check_limits()
+        except AssertionError as error:
+            raise BrokenBoundError(f"the robot left its limits: {error}") from None
+
+
+@contextmanager
+def fuzzed_nodes(folder: Path, seed: int) -> Iterator[NodeFuzzer]:
+    """A fuzzer of the nodes around a fake robot, and of those that command torques in a namespace of their own."""
+    own: dict[str, dict[str, Any]] = {
+        "excitation": {**MANY_NODES, "monitor.max_wait_s": 1.0},
+        "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
+        "identifier": {"output_directory": str(folder / "results"), "state_directory": str(folder / "state")},
+        "online": {},
+        "simulator": {},
+        "adaptation": {},
+    }
+    apart = ("simulator", "adaptation")
+    with FakeRobot() as robot, ros_client_in(folder) as ros:
+        processes = {
+            f"apart/{name}" if name in apart else name: ros.start(
+                name, parameters, namespace="/apart" if name in apart else "")
+            for name, parameters in own.items()}
+        plan = folder / "plan.json"
+        write_plan(plan)
+        yield NodeFuzzer(ros, processes, robot, (*two_links()[0].joint_names, str(plan)), seed)
