@@ -113,7 +113,7 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     recorded_names : joint names in recordings and controllers; empty if unknown.
     """
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
-    held, notes = list(_held(root, locked)), list[str]()
+    held, notes = list(_held(root, locked, recorded_names)), list[str]()
     try:
         model = load_model(urdf, RobotOptions(locked_joints={name: position for name, position, _ in held}))
     except ModelError as error:
@@ -140,8 +140,12 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     return RobotSetup(model, tuple(settings), tuple(notes), driver)
 
 
-def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[str, float, str]]:
-    """Joints to hold, with position [rad or m] and reason."""
+def _held(
+        root: etree._Element, locked: Mapping[str, float], recorded: Sequence[str]) -> Iterator[tuple[str, float, str]]:
+    """Joints to hold, with position [rad or m] and reason.
+
+    A recording of an arm lacks the other joints of a whole robot. They are held, unless they move recorded joints.
+    """
     for name, position in locked.items():
         yield name, position, "as given"
     joints = parsing.by_name(root, "joint")
@@ -150,26 +154,36 @@ def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[s
     for name, position in leaders.items():
         if name not in locked:
             yield name, position, "other joints mimic it"
-    fingers, settled = _fingers(movable, joints), {*locked, *leaders}
-    settled |= set(urdf_joints.followers(root, settled))
+    moved = _moved_joints(joints)
+    fingers, settled = _fingers(movable, moved), {*locked, *leaders}
+    settled |= set(urdf_joints.followers(root, {*settled, *recorded}))
+    part = bool(recorded) and set(recorded) < set(movable)
     for name, joint in movable.items():
-        if name not in settled and (name in fingers or _WHEEL.search(name)):
-            reason = "looks like a gripper or a hand" if name in fingers else "looks like a wheel of the base"
+        reason = (
+            "looks like a gripper or a hand" if name in fingers
+            else "looks like a wheel of the base" if _WHEEL.search(name)
+            else "not in the recording" if part and moved[name].isdisjoint(recorded) else "")  # fmt: skip
+        if reason and name not in settled:
             yield name, float(np.clip(0.0, *urdf_joints.position_range(joint))), reason
 
 
-def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._Element]) -> set[str]:
-    """Joints named like fingers, if all joints behind them are named so, too; empty if no other joint remains."""
-    behind: dict[str, list[str]] = {}
+def _moved_joints(joints: Mapping[str, etree._Element]) -> dict[str, set[str]]:
+    """Movable joints that each joint moves, with itself."""
+    above = {parsing.ends(joint)[1]: name for name, joint in joints.items()}  # joint above each link
+    moved: dict[str, set[str]] = {name: set() for name in joints}
     for name, joint in joints.items():
-        behind.setdefault(parsing.ends(joint)[0], []).append(name)
+        if joint.get("type") in parsing.MOVABLE:
+            mover: str | None = name
+            while mover is not None and name not in moved[mover]:
+                moved[mover].add(name)
+                mover = above.get(parsing.ends(joints[mover])[0])
+    return moved
 
-    def moved(name: str) -> set[str]:
-        following = behind.get(parsing.ends(joints[name])[1], ())
-        return {name} & set(movable) | {joint for other in following for joint in moved(other)}
 
+def _fingers(movable: Mapping[str, etree._Element], moved: Mapping[str, set[str]]) -> set[str]:
+    """Joints named like fingers, if all joints behind them are named so, too; empty if no other joint remains."""
     named = {name for name in movable if _FINGER.search(name) and not _WRIST.search(name)}
-    fingers = {name for name in named if moved(name) <= named}
+    fingers = {name for name in named if moved[name] <= named}
     return set() if len(fingers) == len(movable) else fingers
 
 

@@ -85,6 +85,27 @@ def test_the_only_joint_states_of_a_bag_are_taken_whatever_their_topic(tmp_path:
     load_recording(bag, configuration.topics)
 
 
+def recording_of(joints: list[str], path: Path) -> Path:
+    time, rng = np.arange(0.0, 5.0, 0.01), np.random.default_rng(0)
+    channels = rng.normal(size=(2, len(time), len(joints)))
+    return write_npz(Recording(tuple(joints), time, *channels), path)
+
+
+def test_a_recording_of_one_arm_holds_the_rest_of_the_robot(robots: Path, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    urdf, file = robots / "tiago_description" / "robots" / "tiago.urdf", tmp_path / "tiago.yaml"
+    joints = ["torso_lift_joint", *(f"arm_{number}_joint" for number in range(1, 8))]
+    assert init(urdf, "--recording", recording_of(joints, tmp_path / "arm.npz"), "--output", file, "--json") == 0
+    content = told(capsys)
+    assert content["joints"] == joints
+    held = {name for setting in content["settings"] if setting["reason"] == "not in the recording"
+            for name in setting["value"]}  # fmt: skip
+    assert {"head_1_joint", "head_2_joint"} <= held
+    part = recording_of(joints[3:], tmp_path / "part.npz")  # the joints before move those
+    assert init(urdf, "--recording", part, "--output", tmp_path / "part.yaml") == 2
+    assert "the recording lacks torso_lift_joint, arm_1_joint, arm_2_joint" in capsys.readouterr().err
+
+
 @pytest.fixture
 def recording_of_two_links(tmp_path: Path) -> Path:
     time = np.linspace(0, 1, 101)
