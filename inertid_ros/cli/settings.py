@@ -56,9 +56,10 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
     settings: dict[str, tuple[str, object]] = {}  # by key: option of the command line that sets the key, and value
 
     def set_value(option: str, key: str, value: object) -> None:
-        before, last = settings.setdefault(key, (option, value))
-        if last != value:
-            raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
+        for single, given in ((key, value), *flat({key: value})):
+            before, last = settings.setdefault(single, (option, given))
+            if last != given:
+                raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
         _check_use(key, option, options)
         values[key] = value
 

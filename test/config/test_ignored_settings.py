@@ -159,6 +159,8 @@ def test_two_options_of_the_command_line_that_contradict_each_other(tmp_path):
     for settings_, message in (
         (["prepare.cutoff_hz=5", "prepare.cutoff_hz=6"], "--set prepare.cutoff_hz=5 and --set prepare.cutoff_hz=6 c"),
         (["prepare.cutoff_hz=5", "prepare={cutoff_hz: 6}"], "contradict each other; give one of them"),
+        (["robot.locked_joints={a: 1.0}", "robot.locked_joints.a=2.0"], "contradict each other; give one of them"),
+        (["robot.loads.box.mass=2.0", "robot={loads: {box: {mass: 3.0}}}"], "contradict each other; give one of them"),
     ):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             of_command(Configuration, *settings_)
