@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -166,8 +167,9 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
     Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
     signal handlers of Python run then; therefore a timer of the operating system calls ``_exit``.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(RuntimeError):  # a signal handler may have interrupted a write to the stream
+            stream.flush()
     library = ctypes.CDLL(None)
     exit_address = ctypes.cast(library._exit, ctypes.c_void_p).value
     event, timer = _TimerEvent(status, 0, _SIGEV_THREAD, exit_address), ctypes.c_void_p()
