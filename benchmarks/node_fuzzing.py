@@ -55,15 +55,16 @@ def main() -> None:
             fuzzer.check_end()
         except BrokenBoundError as error:
             broken = str(error)
+        moved_s = fuzzer.moved_s()
     print(broken or "no bound broken")
     rows = [(name, f"{used[0]:.0f}", f"{max(used):.0f}", f"{used[-1]:.0f}") for name, used in memory.items()]
     counts = ", ".join(f"{count} {what}" for what, count in fuzzer.counts.items())
     publish("node-fuzzing", f"""## Fuzzing of running nodes
 
 `python benchmarks/node_fuzzing.py --inputs {options.inputs} --seed {options.seed}`: {counts} in
-{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. A tenth of
-the messages are bytes of no message. Longest time to an answer: {fuzzer.longest:.2f} s ({ANSWER_S:g} s are allowed).
-Broken bounds: {broken or "none"}.
+{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An eighth of
+the messages are bytes of no message. The robot moved for {moved_s:.0f} s. Longest time to an answer:
+{fuzzer.longest:.2f} s ({ANSWER_S:g} s are allowed). Broken bounds: {broken or "none"}.
 
 {table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
 

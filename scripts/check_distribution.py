@@ -40,7 +40,9 @@ def build(output: Path) -> tuple[Path, Path]:
                 shutil.copyfile(source, copy / name)
         sdist = _built(copy, "build_sdist", output)
         with tarfile.open(sdist) as archive:
-            archive.extractall(scratch, filter="data")
+            if hasattr(tarfile, "data_filter"):  # Debian 12 has Python 3.11.2, without filters
+                archive.extraction_filter = tarfile.data_filter
+            archive.extractall(scratch)
         wheel = _built(Path(scratch) / sdist.name.removesuffix(".tar.gz"), "build_wheel", output)
     return sdist, wheel
 

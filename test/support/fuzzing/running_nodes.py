@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameterTypes
@@ -183,6 +184,12 @@ class NodeFuzzer:
         for name, process in self.processes.items():
             if process.ended:
                 raise BrokenBoundError(f"{name} ended with status {process.process.returncode}: {process.log()[-500:]}")
+
+    def moved_s(self) -> float:
+        """Time in which the robot moved [s]."""
+        record = self.robot.record()
+        moving = np.abs(record.velocity[1:]).max(axis=1) > 1e-6
+        return float(np.diff(record.time)[moving].sum())
 
     def check_end(self) -> None:
         """Raise BrokenBoundError if a log has a traceback or control characters, or the robot left its limits."""
