@@ -62,8 +62,8 @@ def main() -> None:
     publish("node-fuzzing", f"""## Fuzzing of running nodes
 
 `python benchmarks/node_fuzzing.py --inputs {options.inputs} --seed {options.seed}`: {counts} in
-{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An eighth of
-the messages are bytes of no message. The robot moved for {moved_s:.0f} s. Longest time to an answer:
+{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An
+eighth of the messages are bytes of no message. The robot moved for {moved_s:.0f} s. Longest time to an answer:
 {fuzzer.longest:.2f} s ({ANSWER_S:g} s are allowed). Broken bounds: {broken or "none"}.
 
 {table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
