@@ -19,6 +19,7 @@ _MIN_NEW_CLOCK_STATES = 5  # consecutive states, before a new clock or the end o
 _MAX_EQUAL_STATES = 10  # consecutive states with exactly equal values, before these are reported
 _MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # ratio to the velocity limit, plus rad or m: a larger step is a jump
 _HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # motion of a locked joint [rad or m], and rest time after it [s]
+_TOO_LARGE = 1e9  # rad, rad/s or N m; squares of larger numbers may overflow in the equations
 _TURN = 2 * np.pi
 
 
@@ -86,7 +87,8 @@ class StreamChecks:
         return refused or self._followed(state.position, fault, message)
 
     def _not_finite(self, state: JointSample) -> CheckedState | None:
-        if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
+        channels = (state.position, state.velocity, state.effort)
+        if all(np.abs(channel).max() < _TOO_LARGE for channel in channels):  # False for NaN
             return None
         for channel in ("position", "velocity", "effort"):
             finite = np.isfinite(getattr(state, channel))

@@ -126,8 +126,9 @@ class Adaptation(LifecycleNode):
         try:
             self.robot.read_robot()
             described = load_model(self.robot.model.urdf, self.robot.model.options)
-            self.estimate = controlled_arm.first_estimate(described, self.options.result)
-            controlled_arm.adaptive_controller(self.estimate, self.options.control)
+            estimate = controlled_arm.first_estimate(described, self.options.result)
+            controlled_arm.adaptive_controller(estimate, self.options.control)
+            self.estimate = estimate
         except InertidError as error:
             return self._refuse(str(error))
         return TransitionCallbackReturn.SUCCESS
@@ -153,6 +154,8 @@ class Adaptation(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arm to rest and hold it until the process ends."""
+        if self.options.autostart:
+            self.starter.cancel()
         self._stop("shut down")
         return TransitionCallbackReturn.SUCCESS
 

@@ -110,9 +110,11 @@ class CalibrationFlow:
     def _coverage(self, name: str) -> str:
         """Return the torque uncertainty after the recording so far, and the data still needed; empty if unknown."""
         status = self.identifier.last
-        if status is None or not name or status.recording != name or not status.joint_names:
+        if status is None or not name or status.recording != name:
             return ""
-        deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
+        if not (status.joint_names and status.torque_deviation):
+            return ""
+        deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=False))
         text = f"torque uncertainty {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is undetermined"
         return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 

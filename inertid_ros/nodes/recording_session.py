@@ -238,7 +238,7 @@ class RecordingSession:
     def _begin(self, now_ns: int, arrival_ns: int) -> None:
         options, directory = self._options, Path(os.path.expanduser(self._options.directory))
         self._number += 1
-        while options.write_bag and (directory / self.name).exists():
+        while options.write_bag and os.path.lexists(directory / self.name):
             self._number += 1
         channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
         channels += [channel for source in self._sources if source.of_base for channel in CHANNELS[source.type]]

@@ -41,9 +41,9 @@ def matches(recording: str, patterns: Iterable[str]) -> bool:
 def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:
     """Index of the body that carries a load, and parameters of the load in the frame of the body."""
     tree = model.pinocchio
-    if not tree.existFrame(load.link):
+    if not tree.existFrame(load.link, pin.FrameType.BODY):  # a joint may have the same name
         raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")
-    frame = tree.frames[tree.getFrameId(load.link)]
+    frame = tree.frames[tree.getFrameId(load.link, pin.FrameType.BODY)]
     if frame.parentJoint == 0:
         raise ModelError(f"load '{name}': link '{load.link}' does not move, so that the load has no effect")
     body = pin.Inertia(load.mass, np.array(load.com), inertial.symmetric(load.inertia or np.zeros(6)))

@@ -12,6 +12,7 @@ from inertid_ros.core.errors import RecordingError, first_few
 
 _ANY = "*"
 _SEPARATORS = "_-/."
+_MAX_DIGITS = 18  # that order names; Python refuses numbers of thousands of digits
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
         for pattern in _patterns(first, joints[0]):
             if {_translated(name, pattern) for name in recorded} >= set(joints):
                 return pattern
-    numbers = [[int("0" + re.sub(r"\D", "", name)) for name in names] for names in (recorded, joints)]
+    numbers = [[int("0" + re.sub(r"\D", "", name)[:_MAX_DIGITS]) for name in names] for names in (recorded, joints)]
     ordered = all(np.array_equal(np.argsort(row, kind="stable"), np.arange(len(row))) for row in numbers)
     return dict(zip(recorded, joints, strict=True)) if ordered and len(recorded) == len(joints) else {}
 

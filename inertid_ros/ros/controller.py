@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
 from inertid_ros.ros.topics import COMMAND, Publishers
@@ -100,8 +100,8 @@ class ControllerManager:
             return
         names = [f"constraints.{joint}.trajectory" for joint in self.joints]
         if (answer := parameters.poll(now, names=names)) is not None:
-            values = map(parameter_value_to_python, answer.values)
-            self._tolerances = [value for value in values if isinstance(value, float) and value > 0]
+            values = (value.double_value for value in answer.values if value.type == ParameterType.PARAMETER_DOUBLE)
+            self._tolerances = [value for value in values if value > 0]
 
     def problem(self) -> str:
         """Return why the controller cannot move the joints, in one line; empty if it can, or before an answer."""

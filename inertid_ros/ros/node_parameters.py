@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
@@ -21,7 +20,8 @@ from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared
 from inertid_ros.config.option_fields import REQUIRED, Option, options
 from inertid_ros.config.structuring import structure
 from inertid_ros.config.yaml_files import check_parameter, check_parameter_file
-from inertid_ros.core.errors import ConfigurationError, InertidError
+from inertid_ros.core.errors import ConfigurationError, FormatError, InertidError
+from inertid_ros.core.formats import read_yaml
 
 T = TypeVar("T")
 _ITEM_TYPES: dict[Parameter.Type, Callable[[Any], Any]] = {
@@ -144,14 +144,14 @@ def _as_declared(node: Node, parameter: Parameter) -> Parameter:
         return parameter
     try:
         if declared_type in _ITEM_TYPES:
-            items = yaml.safe_load(value) if isinstance(value, str) else value
+            items = read_yaml(value) if isinstance(value, str) else value
             value = [_ITEM_TYPES[declared_type](item) for item in items]
         elif declared_type is Parameter.Type.DOUBLE and isinstance(value, str):
             value = float(value)
         elif declared_type is Parameter.Type.STRING:
             value = str(value)
         return Parameter(parameter.name, declared_type, value)
-    except (TypeError, ValueError, yaml.YAMLError):  # rclpy reports the error
+    except (TypeError, ValueError, OverflowError, FormatError):  # rclpy reports the error
         return parameter
 
 

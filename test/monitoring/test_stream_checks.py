@@ -52,6 +52,8 @@ def test_good_states_bear_a_time_that_maps_to_their_stamps():
 @pytest.mark.parametrize("channel, value, message", [
     ("effort", [np.nan, 1.0], "shoulder: effort is not finite"),
     ("position", [0.0, np.inf], "elbow: position is not finite"),
+    ("velocity", [1e200, 0.0], "joint_states hold impossibly large numbers"),
+    ("effort", [0.0, -1e10], "joint_states hold impossibly large numbers"),
     ("velocity", [np.nan, np.nan], "joint_states hold no velocity; let the driver report it"),
 ])  # fmt: skip
 def test_what_is_not_finite_or_not_reported_is_named(channel, value, message):

@@ -197,6 +197,8 @@ def test_values_are_guarded_while_the_node_runs(make):
     refused = set_to("terms", ["c"])
     assert not refused.successful and refused.reason == "/options: terms is 'c'; choose from a, b"
     assert "read-only" in set_to("highest_names", ["b"]).reason
+    for text in ("!!bool x", '!!int ""', "!!timestamp x", "[" * 5000, f"[1{'0' * 400}]"):  # each ended the node
+        assert not set_to("numbers", text).successful
     busy = "a goal is active"
     assert set_to("rate_hz", 2.0).reason == busy
 

@@ -7,6 +7,7 @@ from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
 FER, PANDA = ([f"{arm}_joint{index}" for index in range(1, 8)] for arm in ("fer", "panda"))
+LONG = f"axis_3{'0' * 5000}"
 UR = ["shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"]
 
 
@@ -46,6 +47,7 @@ def test_two_joints_of_one_name_are_refused():
         (["axis_1", "axis_2", "grip"], UR, {}),
         (["axis_2", "axis_1", "axis_3"], UR, {}),  # numbers against their order
         (["a", "b", "c"], [], {}),
+        (["axis_1", "axis_2", LONG], UR, dict(zip(["axis_1", "axis_2", LONG], UR, strict=True))),
     ],
     ids=str,
 )  # fmt: skip

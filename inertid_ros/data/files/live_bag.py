@@ -143,10 +143,13 @@ class LiveBag:
             self._descriptor = -1
 
     def remove(self) -> None:
-        """Delete a closed bag without messages."""
-        for file in (self.file, self.path / METADATA):
-            file.unlink(missing_ok=True)
-        self.path.rmdir()
+        """Delete a closed bag without messages; raise RecordingError if that is not possible."""
+        try:
+            for file in (self.file, self.path / METADATA):
+                file.unlink(missing_ok=True)
+            self.path.rmdir()
+        except OSError as error:
+            raise self._failure(error) from None
 
     def _create(self) -> None:
         check_directory(self.path, "recording", file=self.file.name)

@@ -177,3 +177,12 @@ def test_large_message_is_refused(tmp_path: Path) -> None:
         bag.write(0, 1, bytes(2**20 + 1))
     bag.close()
     assert bag.messages == 0
+
+
+def test_an_empty_bag_with_a_foreign_file_is_kept(tmp_path: Path) -> None:
+    bag = LiveBag(tmp_path / "bag", [TOPIC], NO_RESERVE)
+    bag.close()
+    (tmp_path / "bag" / "notes.txt").write_text("x")
+    with pytest.raises(RecordingError, match="bag"):
+        bag.remove()
+    assert (tmp_path / "bag" / "notes.txt").read_text() == "x"
