@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from studies.own_domain import own_domain
 from studies.simulated_panda import MODEL, START
 from support.nodes.armed_excitation import ACTIVATE, CONFIGURE
 from support.nodes.control_messages import control_messages_environment
@@ -32,7 +33,6 @@ from inertid_ros.excitation.motions import FourierBasis, LinearTrajectory
 from inertid_ros.excitation.plan import plan_of
 from inertid_ros.excitation.plan_file import plan_text
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -122,8 +122,7 @@ def main() -> None:
     parser.add_argument("--interfaces", nargs="+", default=INTERFACES, choices=INTERFACES)
     arguments = parser.parse_args()
     rows = []
-    with claim_domain() as domain:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    with own_domain():
         for interface in arguments.interfaces:
             for rate in arguments.rates:
                 armed, moving, end = measure(interface, rate)

@@ -11,25 +11,14 @@ import os
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from studies.own_domain import own_domain
 from support.fuzzing.bounds import BrokenBoundError
 from support.fuzzing.running_nodes import ANSWER_S, fuzzed_nodes
 from tables import machine, publish, table
 
-from inertid_ros.nodes.tools.processes import claim_domain
-
 BATCH = 1000
-
-
-@contextmanager
-def in_own_domain() -> Iterator[None]:
-    """A ROS domain for this process and what it starts."""
-    with claim_domain() as domain:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-        yield
 
 
 def resident_mib(process: int) -> float:
@@ -45,7 +34,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random generator (default 0)")
     options = parser.parse_args()
     broken, begun, memory = "", time.monotonic(), defaultdict[str, list[float]](list)
-    with tempfile.TemporaryDirectory() as folder, in_own_domain(), fuzzed_nodes(Path(folder), options.seed) as fuzzer:
+    with tempfile.TemporaryDirectory() as folder, own_domain(), fuzzed_nodes(Path(folder), options.seed) as fuzzer:
         try:
             for first in range(0, options.inputs, BATCH):
                 fuzzer.run(min(BATCH, options.inputs - first))

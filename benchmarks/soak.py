@@ -21,6 +21,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+from studies.own_domain import own_domain
 from studies.stages_of_calibration import errors
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
@@ -29,7 +30,6 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from tables import machine, publish, table
 
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, RecorderStatus, SampleBatch
-from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.ros.topics import BATCH, LATCHED, STATE
 
 NODES = ("excitation", "recorder", "identifier")
@@ -162,15 +162,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=15.0, help="duration (default 15)")
     parser.add_argument("--dry", action="store_true", help="do not publish")
     options = parser.parse_args()
-    with claim_domain() as domain, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-        with FakeRobot() as robot, ros_client_in(Path(folder)) as ros:
-            soak, end = Soak(ros, robot), time.monotonic() + 60 * options.minutes
-            while time.monotonic() < end or len(soak.times) < 6:
-                soak.flow()
-                memory = [f"{soak.values[name][-1]['resident memory [MiB]']:.1f}" for name in NODES]
-                print(len(soak.times), *memory, dict(soak.ended), f"load {os.getloadavg()[0]:.1f}", flush=True)
-            rows, rates, problems = report(soak)
+    with (
+        own_domain(), tempfile.TemporaryDirectory() as folder, FakeRobot() as robot, ros_client_in(Path(folder)) as ros,
+    ):  # fmt: skip
+        soak, end = Soak(ros, robot), time.monotonic() + 60 * options.minutes
+        while time.monotonic() < end or len(soak.times) < 6:
+            soak.flow()
+            memory = [f"{soak.values[name][-1]['resident memory [MiB]']:.1f}" for name in NODES]
+            print(len(soak.times), *memory, dict(soak.ended), f"load {os.getloadavg()[0]:.1f}", flush=True)
+        rows, rates, problems = report(soak)
     ended = ", ".join(f"status {status}: {count}" for status, count in sorted(soak.ended.items()))
     minutes = 60 * (soak.times[-1] - soak.times[0])
     text = f"""## Soak

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from std_srvs.srv import Trigger
+from studies.own_domain import own_domain
 from support.latencies import Latencies
 from support.nodes.armed_excitation import ArmedExcitation, excitation_in
 from support.nodes.control_messages import control_messages_environment
@@ -30,7 +31,6 @@ from support.paths import SUPPORT
 from tables import ROOT, machine, publish, table
 
 from inertid_ros.action import Excite
-from inertid_ros.nodes.tools.processes import claim_domain
 
 PAGE = ROOT / "docs" / "safety.md"
 MOTION = {"require_recorder": False, "execution.settle_s": 0.1, "execution.approach_speed": 1.0}
@@ -89,45 +89,43 @@ def armed(mode: str, folder: Path) -> Iterator[ArmedExcitation]:
 def measure(mode: str, events: int, seed: int) -> Stops:
     """Stop a number of motions."""
     stops, rng, (_, limits) = Stops(), np.random.default_rng(seed), two_links()
-    with claim_domain() as domain, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-        with armed(mode, Path(folder)) as excitation:
-            ros = excitation.ros
-            service = ros.node.create_client(Trigger, "excitation/stop")
-            while sum(map(len, stops.brake_s.values())) < events and len(stops.others) < events:
-                how = list(HOW)[sum(map(len, stops.brake_s.values())) % 2]
-                try:
-                    goal = excitation.ready().moving_fast()
-                except AssertionError as error:
-                    stops.others.append(str(error).splitlines()[0])
-                    continue
-                ros.spin(rng.uniform(0.0, 1.0))
-                moment = time.monotonic()
-                if how == "cancel":
-                    goal.cancel_goal_async()
-                else:
-                    service.call_async(Trigger.Request())
-                outcome = ros.result(goal)
-                ros.until(lambda: excitation.robot.at_rest, "rest")
-                ros.spin(0.3)
-                if outcome.result.error_code != HOW[how] or "joint state" in outcome.result.message:
-                    stops.others.append(outcome.result.message)
-                    continue
-                record = excitation.robot.record()
-                try:
-                    stops.brake_s[how].append(record.stop_after(moment) - moment)
-                except AssertionError:  # the robot came to rest by its last horizon
-                    stops.others.append("the brake did not reach the robot")
-                    continue
-                stops.rest_s[how].append(record.rested_at - moment)
-                stops.load.append(os.getloadavg()[0])
-                stops.speed = max(stops.speed, float((abs(record.velocity) / limits.velocity).max()))
-                used = float((abs(record.acceleration) / limits.acceleration).max())
-                stops.acceleration = max(stops.acceleration, used)
-                try:
-                    record.check_limits()
-                except AssertionError as error:
-                    stops.problems.append(str(error).splitlines()[0])
+    with own_domain(), tempfile.TemporaryDirectory() as folder, armed(mode, Path(folder)) as excitation:
+        ros = excitation.ros
+        service = ros.node.create_client(Trigger, "excitation/stop")
+        while sum(map(len, stops.brake_s.values())) < events and len(stops.others) < events:
+            how = list(HOW)[sum(map(len, stops.brake_s.values())) % 2]
+            try:
+                goal = excitation.ready().moving_fast()
+            except AssertionError as error:
+                stops.others.append(str(error).splitlines()[0])
+                continue
+            ros.spin(rng.uniform(0.0, 1.0))
+            moment = time.monotonic()
+            if how == "cancel":
+                goal.cancel_goal_async()
+            else:
+                service.call_async(Trigger.Request())
+            outcome = ros.result(goal)
+            ros.until(lambda: excitation.robot.at_rest, "rest")
+            ros.spin(0.3)
+            if outcome.result.error_code != HOW[how] or "joint state" in outcome.result.message:
+                stops.others.append(outcome.result.message)
+                continue
+            record = excitation.robot.record()
+            try:
+                stops.brake_s[how].append(record.stop_after(moment) - moment)
+            except AssertionError:  # the robot came to rest by its last horizon
+                stops.others.append("the brake did not reach the robot")
+                continue
+            stops.rest_s[how].append(record.rested_at - moment)
+            stops.load.append(os.getloadavg()[0])
+            stops.speed = max(stops.speed, float((abs(record.velocity) / limits.velocity).max()))
+            used = float((abs(record.acceleration) / limits.acceleration).max())
+            stops.acceleration = max(stops.acceleration, used)
+            try:
+                record.check_limits()
+            except AssertionError as error:
+                stops.problems.append(str(error).splitlines()[0])
     return stops
 
 

@@ -1,11 +1,11 @@
 """A calibration with nodes that can be killed at any stage: robot, driver and nodes, each in a separate process."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from studies.own_domain import own_domain
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
 from support.nodes.quick_parameters import MANY_NODES
@@ -14,7 +14,6 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from support.paths import SUPPORT
 
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, InertialParameters, RecorderStatus
-from inertid_ros.nodes.tools.processes import claim_domain
 
 NODES = ("excitation", "recorder", "identifier", "calibrate", "driver")
 STAGES = (
@@ -137,7 +136,5 @@ def errors(log: str) -> list[str]:
 @contextmanager
 def calibration(folder: Path) -> Iterator[Calibration]:
     """All nodes and the robot, in a separate domain."""
-    with claim_domain() as domain:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-        with FakeRobot(remaps=ROBOT_SIDE) as robot, ros_client_in(folder) as ros:
-            yield Calibration(ros, robot)
+    with own_domain(), FakeRobot(remaps=ROBOT_SIDE) as robot, ros_client_in(folder) as ros:
+        yield Calibration(ros, robot)
