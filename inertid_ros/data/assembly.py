@@ -70,6 +70,13 @@ class ChannelStream:
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int, angles: int = 0) -> tuple[Array, NDArray[np.bool_]]:
         return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns, angles)
 
+    def ends_within(self, stamps: NDArray[np.int64], gap_ns: int, final: bool) -> NDArray[np.bool_]:
+        """Flag stamps up to ``gap_ns`` before the first value and, if no more follow (``final``), after the last."""
+        if not self.stamps_ns:
+            return np.zeros(len(stamps), dtype=bool)
+        before, after = self.stamps_ns[0] - stamps, stamps - self.stamps_ns[-1]
+        return ((before > 0) & (before <= gap_ns)) | (final & (after > 0) & (after <= gap_ns))
+
     def drop(self, count: int) -> None:
         """Drop the first ``count`` values."""
         del self.stamps_ns[:count]
@@ -117,7 +124,8 @@ class RecordingAssembler:
     ``joints``, or else the first message, defines the order of the joints; messages with another order are reordered.
     Each message with the first joint becomes a sample. All other messages (wrenches, motion of a free base, joints in
     separate messages, such as of a second arm) are interpolated linearly to the stamps of the samples. A sample is
-    left out, and becomes a gap, if another channel has no measurement within ``max_gap_s`` before or after it.
+    left out, and becomes a gap, if another channel has no measurement within ``max_gap_s`` before or after it. Topics
+    do not begin and end together: samples up to ``max_gap_s`` outside of another channel are left out uncounted.
 
     Parameters
     ----------
@@ -136,7 +144,7 @@ class RecordingAssembler:
     joint_names : joints in the order of the samples; empty before the first message.
     messages : number of joint states so far; errors identify a joint state by this number.
     samples : samples so far; messages that only add joints to samples do not count.
-    dropped, missing : samples left out because of a missing channel: in all, and by channel.
+    dropped, missing : samples counted as left out because of a missing channel: in all, and by channel.
     """
 
     def __init__(self, name: str = "recording", joints: Sequence[str] = (), channels: Sequence[str] = (),
@@ -229,16 +237,18 @@ class RecordingAssembler:
             return None
         stamps = np.array(self._states.stamps_ns, dtype=np.int64)
         ready = len(stamps) if final else min(self._ready(stamps, patient), max(len(stamps) - self._late, 0))
-        stamps, keep = stamps[:ready], np.ones(ready, dtype=bool)
+        stamps, keep, dropped = stamps[:ready], np.ones(ready, dtype=bool), np.zeros(ready, dtype=bool)
         interpolated: dict[str, Array] = {}
         for channel, stream in self._streams.items():
             interpolated[channel], valid = stream.at(stamps, self._max_gap_ns, len(self._parts.get(channel, ())))
-            self._count_missing(channel, int((~valid).sum()))
+            missing = ~valid & ~stream.ends_within(stamps, self._max_gap_ns, final)
+            self._count_missing(channel, int(missing.sum()))
             keep &= valid
+            dropped |= missing
         lacking = [name for name in self.joint_names if name not in self._seen]
         if lacking:
             self._count_missing(f"joints {', '.join(lacking)}", ready)
-            keep[:] = False
+            keep[:], dropped[:] = False, True
         interpolated = {channel: values[keep] for channel, values in interpolated.items()}
         joints = self._states.values[:ready].reshape(ready, len(JOINT_CHANNELS), len(self.joint_names))[keep]
         for channel, columns in self._parts.items():
@@ -248,7 +258,7 @@ class RecordingAssembler:
             self._states.taken_ns = int(stamps[-1])
             for stream in self._streams.values():  # interpolation still needs the last value before
                 stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
-        self.dropped += int(ready - keep.sum())
+        self.dropped += int(dropped.sum())
         channels = dict(zip(JOINT_CHANNELS, np.moveaxis(joints, 1, 0), strict=True))
         if not self._has_velocity:
             del channels["velocity"]
@@ -261,10 +271,10 @@ class RecordingAssembler:
         Raises RecordingError: samples are missing or not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
-        if block is not None and not len(block) and self.dropped:
+        if block is not None and not len(block):
             raise RecordingError(
-                f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
-                " state; check its topic and its clock")
+                f"{self.name}: no sample of {', '.join(self.missing or self._streams)} within"
+                f" {self._max_gap_ns * 1e-9:g} s of any joint state; check its topic and its clock")
         return recording_from_blocks(self.name, [block] if block else [], (*notices, *self.notices))
 
     @property

@@ -46,7 +46,8 @@ points = [JointTrajectoryPoint(positions=[0.2 * k, 0.0], velocities=[0.2 * (k < 
 for k, point in enumerate(points):
     point.time_from_start.sec = k
 commands.publish(JointTrajectory(joint_names=["shoulder", "elbow"], points=points))
-spin(1.5)
+while sum(state.reference.positions[0] > 0.02 for state in states) < 50:
+    spin(0.1)
 simulator.set_parameters([Parameter("fault.tell_speed_scaling", value=False)])
 spin(0.5)
 rows = [(s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec, s.reference.positions[0], s.feedback.positions[0],
