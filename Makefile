@@ -26,7 +26,7 @@ help:  ## list the targets
 setup build:  ## set up the environment, build the interfaces, take up new files
 	@$(enter); echo "ready: source $$environment"
 
-demo:  ## calibrate a simulated arm, or ROBOT=biped on force plates; ROBOT=payload has the arm grasp a box; ARGS="--help" shows the options
+demo:  ## calibrate a simulated arm, or ROBOT=biped on force plates, or ROBOT=space by its momentum; ROBOT=payload has the arm grasp a box; ARGS="--help" shows the options
 	@$(enter); demo --robot $(ROBOT) $(ARGS)
 
 lint:  ## check style and types

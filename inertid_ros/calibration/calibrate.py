@@ -27,7 +27,13 @@ from inertid_ros.data.screening.motion_checks import check_different_samples, ch
 from inertid_ros.identification.assessment.assess import assess
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision
-from inertid_ros.identification.assessment.validation import BandErrors, Validation, torque_errors, validate
+from inertid_ros.identification.assessment.validation import (
+    BandErrors,
+    PredictionError,
+    Validation,
+    torque_errors,
+    validate,
+)
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
@@ -45,6 +51,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
+from .floating_prediction import prediction_errors
 
 _log = NoticeLogger(__name__)
 
@@ -104,12 +111,13 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     findings += check_new_motion(estimate, fitted, validated, options, constraints)
     assessment = assess(estimate, fitted, validated, validation or blocks, findings, constraints)
     bands = () if gains else band_errors(estimate, dataset.parts(VALIDATION) or dataset.parts())
+    predictions = floating_errors(estimate, dataset.parts(VALIDATION) or dataset.parts(), validated or fitted)
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
     sources = tuple(recording.provenance(read_parts) for recording in dataset.recordings)
     return CalibrationOutcome(estimate, fitted, validated, validation, assessment,
         provenance(dataset.model, sources, configuration, source), clock.seconds, blocks=blocks, drive_gains=gains,
-        bands=bands, health=dataset.health)
+        bands=bands, predictions=predictions, health=dataset.health)
 
 
 def _report_unused_loads(dataset: Dataset) -> None:
@@ -162,6 +170,15 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
             calibrated = torque_errors(estimate.equations, estimate.parameters, samples)
             errors.append(BandErrors(band, calibrated, torque_errors(estimate.equations, estimate.prior, samples)))
     return tuple(errors)
+
+
+def floating_errors(estimate: Estimate, parts: Sequence[ScreenedRecording],
+        samples: Sequence[Samples]) -> tuple[PredictionError, ...]:
+    """Errors of predicted base motion and torque for a robot that floats from rest; empty for other equations."""
+    if estimate.equations.equation_type != "momentum":
+        return ()
+    recordings = [part.preparation.fresh for part in parts]
+    return prediction_errors(estimate.model, estimate.model.body_prior, estimate.bodies, recordings, samples)
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:

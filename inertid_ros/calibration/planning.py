@@ -31,11 +31,16 @@ from inertid_ros.excitation.planning.inspection import (
     motion_findings,
     motion_summary,
 )
-from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_floating_base
-from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
+from inertid_ros.excitation.planning.interval_planner import plan_floating_base, wheel_limits
+from inertid_ros.excitation.planning.planner import (
+    PlanningProgress,
+    PlanningReport,
+    plan_excitation,
+    refuse_free_base,
+)
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.identification.information.information import EarlierInformation
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, commanded_model, load_model
 
 FITTED, HELD_OUT = "to fit", "to validate"
 _PLANNED_FRACTION = 0.8
@@ -56,32 +61,54 @@ class PlannedMotion:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Robot with limits, constraints and surroundings of its motions, and the information of earlier recordings."""
+    """Robot with limits, constraints and surroundings of its motions, and the information of earlier recordings.
+
+    ``model`` is the robot as its joints are commanded: a floating robot (``floating``) rests on its base, and its
+    wheels are joints.
+    """
 
     model: RobotModel
     limits: MotionLimits
     constraints: Sequence[Constraint]
     around: Surroundings
     earlier: EarlierInformation | None
+    floating: RobotModel | None = None
 
     @classmethod
     def of(cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions,
             prior: str | Path = "") -> "Workspace":
-        """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict the efforts."""
-        earlier = None
+        """Workspace of a robot; the bodies of a result directory ``prior`` predict the efforts."""
+        earlier, floating = None, model if model.free and model.wheels.names else None
         if prior:
             from .earlier_result import earlier_result  # late, as this import takes as long as all others
 
             model, earlier = earlier_result(prior, model)
+        model = commanded_model(model)
         refuse_free_base(model)
         limits = motion_limits(model, limit_options)
+        if floating is not None:
+            accelerated = limit_options.acceleration
+            limits = wheel_limits(limits, floating.wheels.names, options.combinations, accelerated)
         constraints = motion_constraints(model, limits, options)
-        return cls(model, limits, constraints, surroundings(model, limits, options), earlier)
+        return cls(model, limits, constraints, surroundings(model, limits, options), earlier, floating)
+
+    def planned(self, start: Array, options: ExcitationOptions, report: PlanningReport) -> Plan:
+        """Plan an exciting motion that begins at ``start`` ``(n,)``."""
+        if self.floating is None:
+            return plan_excitation(self.model, self.limits, start, options, report, self.earlier)
+        if options.kind != "combinations" or self.earlier is not None:
+            raise ExcitationError(
+                f"robot '{self.model.name}': its base floats, so only direction combinations can be planned, without an"
+                " earlier result; set excitation.kind and excitation.validation_kind to combinations")
+        return plan_floating_base(
+            self.floating, self.model, self.limits, start, options, self.constraints,
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)))[0]
 
     def inspected(self, plan: Plan, purpose: str = "", criterion: PlanningProgress | None = None) -> PlannedMotion:
         """Inspect a motion; ExcitationError if it breaks a limit or a constraint."""
         check_plan(plan, self.model, self.limits, constraints=self.constraints)
-        inspection = inspect_plan(plan, self.model, self.limits, self.constraints, self.earlier, self.around)
+        inspection = inspect_plan(
+            plan, self.model, self.limits, self.constraints, self.earlier, self.around, self.floating)
         return PlannedMotion(purpose, inspection, criterion)
 
 
@@ -102,7 +129,8 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
     configuration = configuration or ExcitationConfiguration()
     options, start = configuration.excitation, start or {}
     space = Workspace.of(model, configuration.limits, options, prior)
-    named = np.array([name in start for name in space.limits.joint_names])
+    kept = {*start, *model.wheels.names}  # wheels may stand at any angle
+    named = np.array([name in kept for name in space.limits.joint_names])
     pose = rest_pose(space.model, space.limits, space.constraints, _pose(start, space.limits), named)
 
     def planned(purpose: str, wanted: ExcitationOptions) -> PlannedMotion:
@@ -112,7 +140,7 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
             last.append(state)
             progress(purpose, state)
 
-        motion = plan_excitation(space.model, space.limits, pose, wanted, report, space.earlier)
+        motion = space.planned(pose, wanted, report)
         return space.inspected(motion, purpose, last[0] if last else None)
 
     fitted = planned(FITTED, options)
@@ -124,17 +152,6 @@ def check_motion(model: RobotModel, file: str | Path, configuration: ExcitationC
     """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit or constraint."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
-
-
-def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, start: Mapping[str, float],
-        progress: Callable[[float, float], None]) -> tuple[Plan, IntervalPlan]:
-    """Plan direction combinations of joints and reaction wheels for a robot with a floating base.
-
-    The plan consists of a ramp from the start to the first waypoint, and of the intervals; wheels begin at zero.
-    ``progress`` is called with the fraction done and the condition number.
-    """
-    limits = motion_limits(model, configuration.limits)
-    return plan_floating_base(model, limits, _pose(start, limits), configuration.excitation, progress)
 
 
 def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
@@ -223,13 +240,14 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
         def report(state: PlanningProgress) -> None:
             progress(PreparationProgress(_PLANNED_FRACTION * state.fraction, state.condition_number))
 
-        plan = plan_excitation(model, limits, start, job.excitation, report, space.earlier)
+        plan = space.planned(start, job.excitation, report)
     plan = slower(plan, job.speed_scale)
     check_plan(plan, model, limits, constraints=constraints)
     progress(PreparationProgress(_PLANNED_FRACTION))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
-    findings = (*space.around.findings, *motion_findings(plan, model, limits, constraints))
+    weak = motion_findings(plan, model, limits, constraints) if space.floating is None else ()
+    findings = (*space.around.findings, *weak)
     clearance = closest_approach(constraints, whole)
     summary = motion_summary(plan, clearance, job.speed_scale)
     progress(PreparationProgress(1.0))

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from inertid_ros.calibration.planning import PlannedMotion, check_motion, plan, plan_floating
+from inertid_ros.calibration.planning import PlannedMotion, check_motion, plan
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.outputs import check_directory, write_directory
@@ -40,12 +40,6 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), config.robot)
     start = named_numbers(options.start, "--start")
-    floating = model.free and model.wheels.names
-    return (_excite_floating if floating else _excite)(options, model, config, start)
-
-
-def _excite(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
-        start: Mapping[str, float]) -> int:
     motions: Sequence[PlannedMotion]
     with progress_bar(options, "checking" if options.check else "planning") as progress:
         if options.check:
@@ -72,32 +66,6 @@ def _excite(options: argparse.Namespace, model: RobotModel, config: ExcitationCo
     pages = motion_files(summaries) if options.output else {}
     findings = dict.fromkeys(str(finding) for motion in motions for finding in motion.inspection.findings)
     return _finish(options, [motion.plan for motion in motions], summary, pages, show, findings)
-
-
-def _excite_floating(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
-        start: Mapping[str, float]) -> int:
-    """Plan for a robot with a floating base."""
-    if config.excitation.kind != "combinations" or options.check or options.prior:
-        raise ExcitationError(
-            f"robot '{model.name}': the base floats, so only excitation.kind combinations can be planned, without an"
-            " earlier result; set excitation.kind to combinations, and leave out --prior and --check")
-    with progress_bar(options, "planning") as progress:
-        motion, best = plan_floating(model, config, start,
-            lambda fraction, condition: progress(f"planning {number(condition)}", fraction))
-    low, high = motion.position.min(axis=0), motion.position.max(axis=0)
-    joints = {"name": motion.joint_names, "lowest": low, "highest": high}
-    summary: dict[str, Any] = plain({**_outline(motion, model), "condition_number": motion.condition_number,
-        "significant_singular_values": best.significant, "intervals_offered": len(best.whole.directions),
-        "intervals_kept": len(best.motion.directions), "joints": records(joints),
-        "configuration": attrs.asdict(config)})
-
-    def show() -> None:
-        print(
-            f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
-            f" condition number {number(summary['condition_number'])} under the prior,"
-            f" {summary['significant_singular_values']} significant singular values")
-
-    return _finish(options, [motion], summary, {}, show)
 
 
 def _outline(motion: Plan, model: RobotModel) -> dict[str, Any]:

@@ -253,6 +253,14 @@ def print_verdict(report: Mapping[str, Any]) -> None:
     print(report["message"])
 
 
+_PREDICTION_COLUMNS: Columns = (
+    ("quantity", lambda error: f"{error['quantity']} [{error['unit']}]"),
+    ("measured", lambda error: number(error["measured"])),
+    ("error of the URDF as given", lambda error: number(error["prior"])),
+    ("calibrated", lambda error: number(error["calibrated"])),
+)
+
+
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of given and calibrated parameters, over all joints and per joint."""
     section = next((name for name in _ERROR_SECTIONS if name in report), "train")
@@ -264,6 +272,8 @@ def print_errors(report: Mapping[str, Any]) -> None:
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # missing in older reports
     header = ("channel", quantity, "URDF as given", "calibrated")
     print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
+    if report.get("predictions"):
+        print_records(f"Predictions on {_ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])
 
 
 _COMPARED_LINK_COLUMNS: Columns = (

@@ -277,6 +277,10 @@ class MonitorOptions(StateMonitorOptions):
         " path if they come again within this time; 0 ends the motion at once [s]", 0.0, 60.0)
     progress_tolerance: float = option(0.0, "distance by which a message may set the robot forward, if the controller's"
         " speed is scaled; 0 takes a tenth of tracking_tolerance [rad or m]", 0.0, 10.0)
+    wheel_speed: float = option(1.0, "largest measured speed of a reaction wheel, as a fraction of its velocity limit",
+        0.01, 10.0)
+    base_speed: float = option(math.inf, "largest measured speed of a floating base [m/s]", 0.0)
+    base_rate: float = option(math.inf, "largest measured angular velocity of a floating base [rad/s]", 0.0)
     lease_timeout_s: float = option(0.4, "motions with a lease stop without renewal for this time [s]", 0.05, 60.0)
 
 

@@ -47,6 +47,8 @@ class ExcitationNodeOptions:
     tick_s: float = option(0.005, "period of watchdog and sender [s]", 0.001, 0.02)
     realtime_priority: int = option(0, "SCHED_FIFO priority of the node, if the system allows it; 0 keeps the"
         " default scheduling", 0, 99)
+    odometry: str = option("", "topic of nav_msgs/Odometry with the twist of a floating base, for monitor.base_speed"
+        " and monitor.base_rate; may be empty")
     robot: RobotOptions = section(RobotOptions)
 
 
@@ -183,7 +185,8 @@ class ReplayOptions:
 class SimulatorOptions:
     """Parameters of the simulator node, in addition to robot and simulation."""
 
-    urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data")
+    urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data, or if robot.base"
+        " is free the space robot of this package")
     start: tuple[float, ...] = option((), "pose at the start [rad or m]; empty takes the middle of the limits",
         -1e6, 1e6, of=tuple[float, ...])
     state_hz: float = option(200.0, "rate of the joint states [Hz]", 1.0, 1000.0)

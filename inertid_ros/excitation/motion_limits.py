@@ -1,5 +1,6 @@
 """Limits of a motion, and the proof that a curve keeps them, also between samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +50,12 @@ class MotionLimits:
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
         """Lower and upper limits of position, velocity and acceleration."""
         return (self.lower, self.upper), (-self.velocity, self.velocity), (-self.acceleration, self.acceleration)
+
+    def ordered(self, names: Sequence[str]) -> "MotionLimits":
+        """Copy with the limits of the joints ``names``, in their order."""
+        order = [self.joint_names.index(name) for name in names]
+        columns = (self.lower, self.upper, self.velocity, self.acceleration, self.effort)
+        return MotionLimits(tuple(names), *(column[order] for column in columns))
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
         """Copy with fractions of the velocity and acceleration limits."""

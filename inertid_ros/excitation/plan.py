@@ -1,6 +1,7 @@
 """Motion as dense knots, for inspection, storage, checks and execution."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -82,6 +83,12 @@ class Plan:
 
     def sample(self, t: Array) -> Motion:
         return self.curve.sample(t)
+
+    def ordered(self, names: Sequence[str]) -> "Plan":
+        """Copy with the joints ``names``, in their order."""
+        order = [self.joint_names.index(name) for name in names]
+        channels = {key: getattr(self, key)[:, order] for key in ("position", "velocity", "acceleration")}
+        return replace(self, joint_names=tuple(names), limits=self.limits.ordered(names), **channels)
 
     def _freeze(self, channel: str, shape: tuple[int, ...]) -> None:
         array = np.array(getattr(self, channel), dtype=float)

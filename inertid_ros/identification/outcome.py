@@ -13,7 +13,7 @@ from inertid_ros.data.screening.recording_health import RecordingHealth
 from .assessment.assess import NOT_VALIDATED, Assessment
 from .assessment.estimate import Estimate
 from .assessment.gate import GateDecision, NextAction, Verdict, next_action
-from .assessment.validation import BandErrors, Validation
+from .assessment.validation import BandErrors, PredictionError, Validation
 from .drive_gains import DriveGains
 from .provenance import Provenance, peak_memory_mb
 
@@ -99,6 +99,7 @@ class IdentificationOutcome:
     blocks : Validation or None
         Errors on blocks of the training data, each held out in turn, if ``held_out`` is empty; None for too few data.
     bands : errors in fixed bands, on held-out recordings if there are any, else on fitted recordings
+    predictions : errors of predicted base motion and torque of a floating robot, on the same recordings
     rounds : options of the rounds, and the torque confidence after each earlier round
     peak_memory_mb : largest resident memory of this process until the outcome was created [MiB]
     """
@@ -113,6 +114,7 @@ class IdentificationOutcome:
     blocks: Validation | None = None
     drive_gains: DriveGains | None = None
     bands: tuple[BandErrors, ...] = ()
+    predictions: tuple[PredictionError, ...] = ()
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
     health: tuple[RecordingHealth, ...] = ()
     peak_memory_mb: float = field(default_factory=peak_memory_mb)

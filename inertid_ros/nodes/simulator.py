@@ -1,4 +1,4 @@
-"""Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real robot."""
+"""Simulator node: a MuJoCo arm, a space robot, or a robot on force plates, in real time, with a real robot's topics."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from inertid_ros.config.nodes import FaultOptions, SimulatorOptions
 from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.samples import StateSample
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.body_changes import load_bodies, perturb
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, commanded_model, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
@@ -33,9 +33,9 @@ from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judg
 from inertid_ros.ros.node_parameters import declare, guard, read
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
-from inertid_ros.simulation.example_robots import example_urdf, legged_robot
+from inertid_ros.simulation.example_robots import example_urdf, legged_robot, packaged_urdf
 from inertid_ros.simulation.legged_robot import LeggedRobot
-from inertid_ros.simulation.sensors import BodySample, FaultyChannel
+from inertid_ros.simulation.sensors import BodySample, FaultyChannel, FloatingSample
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
@@ -135,16 +135,22 @@ class Simulation:
 
 
 class SimulatedArm(Simulation):
-    """A MuJoCo arm in real time with the topics of trajectory, position stream and effort controllers."""
+    """A MuJoCo arm in real time with the topics of trajectory, position stream and effort controllers.
+
+    With ``robot.base: free`` the root link floats, reaction wheels are further joints, and ``odometry`` is published.
+    """
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
-        truth = load_model(read_description(options.urdf or example_urdf()), options.robot)
-        super().__init__(node, options, truth)
+        floating = options.robot.base == "free"
+        urdf = packaged_urdf("space_robot") if floating else example_urdf()
+        super().__init__(node, options, load_model(read_description(options.urdf or urdf), options.robot))
         start = np.array(options.start) if options.start else None
-        self.robot = robot = SimulatedRobot(truth, options.simulation, start=start)
+        commanded = commanded_model(self.truth)
+        self.robot = robot = SimulatedRobot(commanded, options.simulation, start=start, floating=floating)
+        self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR) if floating else None
         self.channel = FaultyChannel(np.random.default_rng(options.simulation.seed))
         self._apply_faults()
-        self.controller_state = ControllerState(node, options.controller, truth.joint_names)
+        self.controller_state = ControllerState(node, options.controller, robot.joint_names)
         self._publish_robot()
         trajectories = f"{options.controller}/joint_trajectory".lstrip("/")
         self.commands: list[tuple[PolledSubscription, Callable[[Any], None]]] = [
@@ -170,7 +176,11 @@ class SimulatedArm(Simulation):
         measured = self.robot.state()
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
-            self._publish_state(self.robot.joint_names, sample, self._stamp(sample.time))
+            stamp = self._stamp(sample.time)
+            self._publish_state(self.robot.joint_names, sample, stamp)
+            if self.odometry is not None and isinstance(sample, FloatingSample):
+                base = self.truth.link_names[0]
+                self.odometry.publish(conversions.to_odometry(sample.base_pose, sample.base_twist, base, stamp))
         if arrived:  # a simulated delay holds back the controller's state, too
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
@@ -188,8 +198,9 @@ class SimulatedArm(Simulation):
         self.channel.faults = faults
 
     def _publish_robot(self) -> None:
-        drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}
-        self._publish_truth(self.robot.bodies, drives)
+        joints = [self.robot.joint_names.index(name) for name in self.truth.joint_names]
+        drives = {term: self.robot.drives.term(term)[joints] for term in DRIVE_TERMS}
+        self._publish_truth(self.truth.consistent_body_prior if self.truth.free else self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
         """Attach a body to the link ``frame_id`` in place of the last attached body; with mass 0, only remove that."""
@@ -202,6 +213,8 @@ class SimulatedArm(Simulation):
         self.node.get_logger().info(f"holds {message.inertia.m:g} kg")
 
     def _holding(self, message: InertiaStamped) -> RobotModel:
+        if self.truth.free:
+            raise ModelError("a floating robot cannot take a load here; simulate one on a fixed base")
         if message.inertia.m == 0:
             return self.truth
         mass, x, y, z, *upper = conversions.from_inertia(message.inertia).tolist()

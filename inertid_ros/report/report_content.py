@@ -36,6 +36,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     solution, confidence = estimate.solution, assessment.confidence
     content |= {
         "bands": outcome.bands,
+        "predictions": outcome.predictions,
         "links": _links(outcome),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),

@@ -240,6 +240,26 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
         raise ModelError(f"{source}: {error}") from None
 
 
+def commanded_options(options: RobotOptions) -> RobotOptions:
+    """Options for the joints that a controller moves: the base of a floating robot rests, and its wheels are joints."""
+    if not options.wheels:
+        return options
+    return attrs.evolve(options, base="fixed", gravity=(0.0, 0.0, 0.0), wheels={})
+
+
+def commanded_model(model: RobotModel) -> RobotModel:
+    """Robot by :func:`commanded_options`; ModelError if a wheel is not a joint of the URDF."""
+    if not model.wheels.names:
+        return model
+    commanded = replace(load_model(model.urdf, commanded_options(model.options)), folder=model.folder)
+    for name in model.wheels.names:
+        if name not in commanded.joint_names:
+            raise ModelError(
+                f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous joint"
+                f" '{name}' whose child is the wheel")
+    return commanded
+
+
 def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)

@@ -55,8 +55,10 @@ def import_mujoco() -> Any:
     return mujoco
 
 
-def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
+def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:
     """Compile the robot's URDF without geometry, with locked joints fixed, for physics at ``timestep`` [s].
+
+    The root link rests, or moves freely if ``floating``.
 
     Raises
     ------
@@ -69,6 +71,8 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
         spec = _specification(text, timestep)
         spec.compiler.fusestatic = True
         spec.option.gravity = np.array(robot.options.gravity, dtype=float)
+        if floating:
+            spec.body(robot.root_name).add_freejoint()
         model = spec.compile()
     return MujocoRobot(model, *joint_indices(model, robot.joint_names))
 

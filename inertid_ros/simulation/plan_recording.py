@@ -13,6 +13,7 @@ from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
+from .sensors import FloatingSample
 from .simulated_robot import SimulatedRobot
 
 _TAIL_S = 0.5  # recorded after the end of the plan
@@ -59,7 +60,10 @@ def simulate(
     states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
     position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
     time = np.array([state.time for state in states])
-    return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
+    floating = [state for state in states if isinstance(state, FloatingSample)]
+    keys = ("base_pose", "base_twist") if floating else ()
+    base = {key: np.array([getattr(state, key) for state in floating]) for key in keys}
+    return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name, **base)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:

@@ -26,10 +26,13 @@ class Sensors:
         position = self._position + self.options.position_noise * noise[0]
         if self.options.position_resolution > 0:
             position = np.round(position / self.options.position_resolution) * self.options.position_resolution
-        return StateSample(
-            true.time, position, true.velocity + self.options.velocity_noise * noise[1],
-            true.effort + self.options.effort_noise * self._effort_scale * noise[2],
-        )
+        measured = replace(
+            true, position=position, velocity=true.velocity + self.options.velocity_noise * noise[1],
+            effort=true.effort + self.options.effort_noise * self._effort_scale * noise[2])
+        if isinstance(measured, FloatingSample):
+            deviations = np.repeat([self.options.base_velocity_noise, self.options.base_rate_noise], 3)
+            measured = replace(measured, base_twist=measured.base_twist + deviations * self._rng.standard_normal(6))
+        return measured
 
 
 class FaultyChannel:
@@ -90,21 +93,31 @@ class FaultyChannel:
 
 
 @dataclass(frozen=True)
-class BodySample(StateSample):
-    """Joint state and further measurements of a legged robot.
+class FloatingSample(StateSample):
+    """Joint state of a robot whose base moves, and the motion of the base.
 
     Attributes
     ----------
     base_pose : (7,), position x y z [m] and quaternion qx qy qz qw.
     base_twist : (6,), linear then angular, in the base frame.
+    """
+
+    base_pose: Array
+    base_twist: Array
+
+
+@dataclass(frozen=True)
+class BodySample(FloatingSample):
+    """Joint state and further measurements of a legged robot.
+
+    Attributes
+    ----------
     base_acceleration : (6,), derivative of the twist in the base frame.
     specific_force : (3,), in the axes of the accelerometer [m/s^2].
     rate : (3,), in the axes of the gyroscope [rad/s].
     wrenches : plate name to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
-    base_pose: Array
-    base_twist: Array
     base_acceleration: Array
     specific_force: Array
     rate: Array

@@ -15,8 +15,8 @@ from inertid_ros.robot.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
 
 from .controller import Cascade, Follower
-from .mujoco_model import build_mujoco, import_mujoco, set_bodies
-from .sensors import Sensors
+from .mujoco_model import build_mujoco, import_mujoco, set_bodies, to_pinocchio
+from .sensors import FloatingSample, Sensors
 
 _DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 _FRICTION_IMPEDANCE = 0.99
@@ -81,6 +81,7 @@ class SimulatedRobot:
     robot : the true robot; MuJoCo's own reader loads its URDF.
     drives : true drives; default :func:`typical_drives`.
     start : (n,), pose at time zero; by default the middle of the position limits.
+    floating : whether the root link moves freely; it begins at rest in the world's origin.
 
     Attributes
     ----------
@@ -89,15 +90,15 @@ class SimulatedRobot:
 
     def __init__(
         self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
-        start: Array | None = None,
+        start: Array | None = None, floating: bool = False,
     ) -> None:
-        self.robot, self.options = robot, options or SimulationOptions()
+        self.robot, self.options, self._floating = robot, options or SimulationOptions(), floating
         drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.effort_limit = effort_scale(robot)
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
         self.bodies = np.array(robot.consistent_body_prior)
         self._mujoco = import_mujoco()
-        self._compiled = build_mujoco(robot, self.options.timestep_s)
+        self._compiled = build_mujoco(robot, self.options.timestep_s, floating)
         self._set_drives()
         self._data = self._mujoco.MjData(self._compiled.model)
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
@@ -132,7 +133,8 @@ class SimulatedRobot:
             The pose has the wrong length or is not finite.
         """
         if position is None:
-            middle = 0.5 * (self.robot.limits.lower + self.robot.limits.upper)
+            with np.errstate(invalid="ignore"):  # a joint without limits
+                middle = 0.5 * (self.robot.limits.lower + self.robot.limits.upper)
             position = np.where(np.isfinite(middle), middle, 0.0)
         position = np.array(position, dtype=float)
         if position.shape != (self.robot.joints,) or not np.isfinite(position).all():
@@ -235,7 +237,11 @@ class SimulatedRobot:
 
     def true_state(self) -> StateSample:
         position, velocity = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
-        return StateSample(self.time, position.copy(), velocity.copy(), self._measured_effort.copy())
+        joints = self.time, position.copy(), velocity.copy(), self._measured_effort.copy()
+        if not self._floating:
+            return StateSample(*joints)
+        q, v, _ = to_pinocchio(self._compiled, self._data)
+        return FloatingSample(*joints, q[:7], v[:6])
 
     def desired(self) -> tuple[Array, Array, Array]:
         """Return the position, velocity and acceleration that the controller follows now."""

@@ -6,12 +6,14 @@ import re
 import numpy as np
 import pytest
 from support.quick_outputs import drawn
-from support.robots.floating_robots import motion, satellite, with_prior
+from support.robots.floating_robots import motion, satellite, wheel_urdf, with_prior
 
 from inertid_ros.cli import main as cli
 from inertid_ros.config.identification import EQUATION_TYPES
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
@@ -33,8 +35,11 @@ def files(tmp_path_factory):
         write_npz(recording, folder / f"{name}.npz")
     robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
     (folder / "config.yaml").write_text(robot)
-    quick = "excitation:\n  kind: combinations\n  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
-    (folder / "excite.yaml").write_text(robot + quick)
+    quick = "excitation:\n  kind: combinations\n  validation_kind: combinations\n  mounting: none\n  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
+    (folder / "excite.yaml").write_text(f"robot:\n  base: free\n  wheels: {json.dumps(dict.fromkeys(WHEELS, {}))}\n" + quick)
+    wheels = (wheel_urdf(f"wheel_{axis}", "L0", " ".join(str(float(axis == other)) for other in "xyz"), 0.1) for axis in "xyz")
+    commanded = (folder / "given.urdf").read_text().replace("</robot>", f"{''.join(wheels)}</robot>")
+    (folder / "commanded.urdf").write_text(commanded)
     return folder
 
 
@@ -81,18 +86,24 @@ def test_command_line_knows_every_kind(capsys):
 
 def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
     output = tmp_path / "motion"
-    command = ["excite", "--urdf", str(files / "given.urdf"), "--config", str(files / "excite.yaml"), "--quiet"]
+    command = ["excite", "--urdf", str(files / "commanded.urdf"), "--config", str(files / "excite.yaml"), "--quiet"]
     assert cli.main([*command, "--output", str(output), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert summary["intervals_kept"] <= 20 < summary["intervals_offered"] == 32
-    plan = load_motion(output / "plan.yaml")
+    assert len(summary["singular_values"]["after"]) == len(summary["singular_directions"]) > 20
+    plan, held_out = (load_motion(output / f"{name}.yaml") for name in ("plan", "validation_plan"))
     assert plan.joint_names == ("J1", "J2", "J3", "wheel_x", "wheel_y", "wheel_z")
     np.testing.assert_allclose(plan.position[0], 0.0, atol=1e-9)
-    model = satellite(np.random.default_rng(0), 3)
-    found = float_freely(model, model.body_prior, plan, 50.0)
+    assert np.abs(plan.position[-1] - held_out.position[-1]).max() > 0.1
+    model = load_model(files / "commanded.urdf", RobotOptions(base="free", wheels=dict.fromkeys(WHEELS, WheelOptions())))
+    found = float_freely(model, model.body_prior, plan.ordered(model.joint_names + model.wheels.names), 50.0)
     assert np.abs(found.momentum).max() < 1e-9
+    assert cli.main([*command, "--check", str(output / "plan.yaml")]) == 0
+    assert "keeps every limit" in capsys.readouterr().out
     assert cli.main([*command, "--output", str(tmp_path / "b"), "--set", "excitation.kind=fourier"]) == 2
-    assert "set excitation.kind to combinations" in capsys.readouterr().err
+    assert "set excitation.kind and excitation.validation_kind to combinations" in capsys.readouterr().err
+    command[2] = str(files / "given.urdf")
+    assert cli.main([*command, "--output", str(tmp_path / "b")]) == 2
+    assert "wheel 'wheel_x': its inertia is missing" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

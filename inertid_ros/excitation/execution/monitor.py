@@ -157,6 +157,9 @@ class StateMonitor:
         Limits of the URDF (effort may be infinite).
     now : float
         Steady time [s] at which the timeout of states begins.
+    units : ndarray or float, shape (n,)
+        Distances of a joint from its command count in this unit [rad or m]. A reaction wheel turns so fast that a
+        radian is a small distance.
     """
 
     def __init__(
@@ -167,8 +170,10 @@ class StateMonitor:
         effort: Array,
         options: MonitorOptions,
         now: float,
+        units: Array | float = 1.0,
     ) -> None:
         self.joint_names, self.options = tuple(joint_names), options
+        self.units = np.broadcast_to(units, len(self.joint_names))
         lower, upper = position
         width = upper - lower
         self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
@@ -301,12 +306,13 @@ class StateMonitor:
         if self._position is None or commanded is None:
             return ""
         error = np.abs(commanded - self._position)
-        joint = int(np.argmax(error))
-        if error[joint] <= self.options.tracking_tolerance:
+        joint = int(np.argmax(error / self.units))
+        largest = self.options.tracking_tolerance * self.units[joint]
+        if error[joint] <= largest:
             return ""
         return (
             f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
-            f" {self.options.tracking_tolerance:g}; check for a collision and the controller"
+            f" {largest:g}; check for a collision and the controller"
         )
 
     def stall(self, now: float) -> str:

@@ -92,7 +92,7 @@ class Supervisor:
     halt : str
         Reason why the controller itself stopped the robot and holds it, or empty; set by the owner.
     max_tracking_error : float
-        Largest tracking error over all joints so far [rad or m].
+        Largest tracking error over all joints so far [rad or m; for wheels see :class:`.StateMonitor`].
     """
 
     def __init__(
@@ -165,20 +165,21 @@ class Supervisor:
             self.execution.clock_offset = self.monitor.clock.offset
         if rejection:
             return
-        self._commanded, self._error = commanded, commanded - position
+        units = self.monitor.units
+        self._commanded, self._error = commanded, (commanded - position) / units
         if not self.interruption:  # during an interruption the robot may rest at the end of an earlier horizon
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
         if not self._commands.streams:
-            self._progress.update(time, self._error, velocity, acceleration)
+            self._progress.update(time, self._error, velocity / units, acceleration / units)
         self._informed = self.may_send(now) and (self._commands.streams or self._progress.is_known(now))
 
     def update_reference(self, stamp: float, position: Array) -> None:
         """Take the controller's reference position ``(n,)``, with the stamp of its state [s, robot's clock]."""
         time = stamp - self.monitor.clock.offset  # NaN before the first joint state
         if math.isfinite(time) and self.moving:
-            commanded, velocity, _ = self._motion(time)
-            self._progress.update_reference(time, commanded - position, velocity)
+            units, (commanded, velocity, _) = self.monitor.units, self._motion(time)
+            self._progress.update_reference(time, (commanded - position) / units, velocity / units)
 
     def scale(self, now: float, factor: float) -> None:
         """Take the controller's speed scaling (1 is full speed); end a scaled motion."""

@@ -16,6 +16,7 @@ from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
+from inertid_ros.excitation.planning.interval_planner import FloatingMomentum
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.information.information import EarlierInformation
@@ -73,29 +74,39 @@ class Inspection:
 
 def inspect_plan(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
-    earlier: EarlierInformation | None = None, around: Surroundings | None = None,
+    earlier: EarlierInformation | None = None, around: Surroundings | None = None, floating: RobotModel | None = None,
 ) -> Inspection:
-    """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution."""
+    """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution.
+
+    ``model`` is the robot as its joints are commanded. If its base floats, ``floating`` is the robot with this base;
+    singular values are then those of its momentum, unscaled.
+    """
     usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
-    criterion = make_criterion(model, limits)
-    information = criterion.along(plan)
-    weak, condition_number = weak_parameters(criterion, information, limits, usages), information.condition_number
     before: Array | None = None
-    if earlier is not None:
-        criterion = make_criterion(model, limits, earlier=earlier)
+    weak: tuple[Finding, ...] = ()
+    if floating is not None:
+        momentum = FloatingMomentum.of(floating)
+        (values, vectors), names = momentum.information(plan), momentum.column_names
+        condition_number = float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
+    else:
+        criterion = make_criterion(model, limits)
         information = criterion.along(plan)
-        alone = information.scaled[-len(criterion.earlier_rows) :]
-        before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
-    shares = information.vectors.T[::-1] ** 2
+        weak, condition_number = weak_parameters(criterion, information, limits, usages), information.condition_number
+        if earlier is not None:
+            criterion = make_criterion(model, limits, earlier=earlier)
+            information = criterion.along(plan)
+            alone = information.scaled[-len(criterion.earlier_rows) :]
+            before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
+        values, vectors, names = information.eigenvalues, information.vectors, criterion.column_names
     return Inspection(
         plan, limits, np.array(channel_usage), effort, condition_number,
-        spectrum=np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0)),
+        spectrum=np.sqrt(np.maximum(values[::-1], 0.0)),
         longest_stop=HorizonTable(plan, limits).longest, clearance=_clearance(usages), spectrum_before=before,
         constraint_usage=usages, findings=(*(around.findings if around else ()), *weak),
         surroundings=around.sentences if around else (),
-        directions=tuple(_main_parameters(weights, criterion.column_names) for weights in shares),
+        directions=tuple(_main_parameters(weights, names) for weights in vectors.T[::-1] ** 2),
     )
 
 

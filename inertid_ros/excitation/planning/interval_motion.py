@@ -18,8 +18,6 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import CycloidalBasis, LinearTrajectory, Motion
 
 _MAX_COMBINED_JOINTS = 40  # with more joints, the number of combinations does not fit a machine integer
-_GAIN_BISECTIONS = 10
-_MAX_PRUNING_GAIN = 0.5
 
 Directions = NDArray[np.int64]
 
@@ -85,6 +83,12 @@ class IntervalMotion:
         return replace(self, directions=self.directions[list(intervals)])
 
 
+def range_by_speed(limits: MotionLimits, interval: float) -> Array:
+    """Largest range per interval ``(n,)`` within the limits of velocity and acceleration ([Naveen2019]_ eqs. 34-36)."""
+    # Peaks of a cycloid: velocity 2 range / T, acceleration 2 pi range / T^2.
+    return np.minimum(0.5 * interval * limits.velocity, interval**2 / (2 * np.pi) * limits.acceleration)
+
+
 @dataclass(frozen=True)
 class IntervalLimits:
     """Bounds and linear constraints on start and range for given directions ([Naveen2019]_ eqs. 33-37).
@@ -101,9 +105,7 @@ class IntervalLimits:
 
     @classmethod
     def from_directions(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
-        steps = _steps(directions)
-        # Peaks of a cycloid: velocity 2 range / T, acceleration 2 pi range / T^2 ([Naveen2019]_ eqs. 34-36).
-        fast = np.minimum(0.5 * interval * limits.velocity, interval**2 / (2 * np.pi) * limits.acceleration)
+        steps, fast = _steps(directions), range_by_speed(limits, interval)
         lowest, highest = steps.min(axis=0), steps.max(axis=0)
         room = (limits.upper - limits.lower) / np.maximum(highest - lowest, 1)
         return cls(lowest, highest, limits.lower, limits.upper, np.minimum(fast, room))
@@ -138,14 +140,12 @@ def _steps(directions: Directions) -> Array:
     return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
 
 
-def prune(
-    blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral: int = 5, gain: float = 0.0
-) -> tuple[int, ...]:
+def prune(blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral: int = 5) -> tuple[int, ...]:
     """Go through the intervals in order and keep the useful intervals; return their indices, ascending.
 
     ``blocks`` are equations ``(rows, p)`` of each interval. The first intervals are kept until there are more rows
     than columns. Each further interval is kept if it raises the number of significant singular values, or if it lowers
-    the condition number by more than a fraction ``gain`` (zero in [Naveen2019]_). Singular values above the fraction
+    the condition number. Singular values above the fraction
     ``significant`` (delta) of the largest value are significant. Up to ``neutral`` (u_max) other intervals are kept
     too, so that the motion depends less on the prior. The count of neutral intervals restarts when the number of
     significant values rises, as in the text of [Naveen2019]_; the listing there restarts it after every dropped
@@ -172,36 +172,13 @@ def prune(
         count_now, condition_now = rank_and_condition(longer, significant)
         if count_now > count:
             without_gain = 0
-        elif condition_now >= condition * (1 - gain):
+        elif condition_now >= condition:
             if count_now < count or without_gain >= neutral:
                 continue
             without_gain += 1
         kept.append(index)
         factor, count, condition = longer, count_now, condition_now
     return tuple(kept)
-
-
-def prune_to(
-    blocks: Sequence[Array] | Array, most: int, significant: float = 1 / 300, neutral: int = 5
-) -> tuple[int, ...]:
-    """Prune to at most ``most`` intervals by raising the required gain; ExcitationError if ``most`` is too small."""
-    pruned = prune(blocks, significant, neutral)
-    if len(pruned) <= most:
-        return pruned
-    low, high, best = 0.0, _MAX_PRUNING_GAIN, None
-    for _ in range(_GAIN_BISECTIONS):
-        gain = 0.5 * (low + high)
-        pruned = prune(blocks, significant, neutral, gain)
-        if len(pruned) <= most:
-            high, best = gain, pruned
-        else:
-            low = gain
-    if best is None:
-        raise ExcitationError(
-            f"excitation: {len(pruned)} intervals are needed to identify the parameters, more than the {most}"
-            " allowed; allow more (excitation.combinations.most) or lengthen the intervals"
-        )
-    return best
 
 
 def rank_and_condition(rows: Array, significant: float) -> tuple[int, float]:

@@ -11,11 +11,13 @@ conserved momentum (:func:`floating_problem`).
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
+import attrs
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import CombinationOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
@@ -28,17 +30,22 @@ from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share, plan_with
+from inertid_ros.excitation.planning.measurement_regressor import right_spectrum
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
+_ENDLESS = 1e6  # rad; range of a wheel
 _RAMP_LIMIT_USE = 0.8  # on the way to the first waypoint and back
 
 ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
 
+
+MotionPenalty = Callable[[Array, Array, Array], float]
 
 MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array, float]]
 """Computes equations ``(N, r, p)`` of a motion ``(N, n)`` in independent columns, measured velocities ``(N, t)``, and
@@ -134,7 +141,8 @@ def _with_order(
     directions = intervals.direction_combinations(order, options.offered)
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
-    kept = intervals.prune_to(blocks, options.most or len(blocks), options.significant, options.neutral)
+    # Too many useful intervals are cut off at the end: later ones, from far more combinations, are no better.
+    kept = intervals.prune(blocks, options.significant, options.neutral)[: options.most or None]
     pruned = whole.only(kept)
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
@@ -242,40 +250,113 @@ def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOp
     return MotionLimits(limits.joint_names + model.wheels.names, *bounds)
 
 
-def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
+def floating_problem(
+    model: RobotModel, limits: MotionLimits, options: CombinationOptions, penalty: MotionPenalty = lambda q, v, a: 0.0
+) -> IntervalPlanningProblem:
     """Planning problem of a floating base: start and range of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
 
-    ExcitationError if the robot has no wheels.
+    ``penalty`` grows with the violation of constraints by a motion of joints and wheels. ExcitationError if the robot
+    has no wheels.
     """
     if not model.wheels.names:
         raise ExcitationError(
             f"robot '{model.name}': floats without reaction wheels, so momentum determines parameters only up to a"
             " common factor; define robot.wheels"
         )
-    columns = closed_form_base_parameters(model).independent
-    columns = columns[columns < model.layout.body_size]
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
-    base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
+    momentum = FloatingMomentum.of(model)
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
-        # A floating robot that starts at rest has zero momentum ([Naveen2019]_ eq. 26). The prior predicts the motion
-        # of the base. Rows are in the base frame, about its origin; in an inertial frame, their singular values would
-        # be nearly equal.
-        q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
-        twist = base.twist(q, v, speeds)
-        return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v]), 0.0
+        return *momentum.rows(q, v), penalty(q, v, a)
 
     return IntervalPlanningProblem(regressor, _with_wheels(limits, model, options), fixed_range, options)
 
 
+@dataclass(frozen=True)
+class FloatingMomentum:
+    """Equations of momentum in the independent ``columns`` of the layout, for a base that moves as the prior predicts.
+
+    A floating robot that starts at rest has zero momentum ([Naveen2019]_ eq. 26).
+    """
+
+    model: RobotModel
+    base: BaseMotion
+    columns: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, model: RobotModel) -> "FloatingMomentum":
+        columns = closed_form_base_parameters(model).independent
+        columns = columns[columns < model.layout.body_size]
+        return cls(model, BaseMotion(model.tree, model.body_prior, model.wheels), columns)
+
+    def rows(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Equations ``(N, 6, r)``, and rates of base and joints ``(N, 6 + n)``; ``q, v`` hold joints, then wheels.
+
+        Rows are in the base frame, about its origin; in an inertial frame, their singular values would be nearly equal.
+        """
+        joints = self.model.joints
+        q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
+        twist = self.base.twist(q, v, speeds)
+        return momentum_regressor(self.model.tree, twist, q, v)[:, :, self.columns], np.hstack([twist, v])
+
+    def information(self, plan: Plan, step: float = 0.05) -> tuple[Array, Array]:
+        """Ascending eigenvalues ``(r,)`` of the information of a plan, and eigenvectors ``(r, r)``."""
+        plan = plan.ordered(self.model.joint_names + self.model.wheels.names)
+        q, v, _ = plan.sample(np.arange(0.5 * step, plan.duration, step))
+        return right_spectrum(np.sqrt(step) * self.rows(q, v)[0].reshape(-1, len(self.columns)))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the ``r`` columns, such as ``forearm.mcx``."""
+        return tuple(self.model.layout.names[column] for column in self.columns)
+
+
+def wheel_limits(
+    limits: MotionLimits, wheels: Sequence[str], options: CombinationOptions, accelerated: Container[str]
+) -> MotionLimits:
+    """Limits of commanded joints in which wheels turn without end.
+
+    Wheels accelerate as their range per interval needs, except for those in ``accelerated``, whose limit is given.
+    """
+    turning = np.isin(limits.joint_names, wheels)
+    needed = 2 * np.pi * options.wheel_range / options.interval_s**2
+    free = turning & np.array([name not in accelerated for name in limits.joint_names])
+    return replace(
+        limits, lower=np.where(turning, -_ENDLESS, limits.lower), upper=np.where(turning, _ENDLESS, limits.upper),
+        acceleration=np.where(free, np.maximum(limits.acceleration, 2 * needed), limits.acceleration))
+
+
 def plan_floating_base(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions, report: ConditionReport
+    model: RobotModel, commanded: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+    constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None,
 ) -> tuple[Plan, IntervalPlan]:
-    """Plan from ``start`` ``(n,)`` to the first waypoint, and through the intervals; wheels begin at zero."""
-    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
+    """Plan from ``start`` to the first waypoint of the joints, and through the intervals.
+
+    ``commanded`` is the robot by :func:`.commanded_model`; plan, ``limits``, ``start`` ``(n + w)`` and ``constraints``
+    have its joints. The wheels turn as far in each interval as the options say, or less if they would be too fast.
+    """
+    joints = limits.ordered(model.joint_names).scaled(options.limit_use, options.limit_use)
+    wheels = limits.ordered(model.wheels.names).scaled(options.limit_use, options.limit_use)
+    slowest = float(intervals.range_by_speed(wheels, options.combinations.interval_s).min())
+    combinations = attrs.evolve(
+        options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
+    chain, own = TreeKinematics.of(commanded), model.joint_names + model.wheels.names
+    order = [own.index(name) for name in limits.joint_names]
+
+    def penalty(q: Array, v: Array, a: Array) -> float:
+        motion = MotionSamples(chain, q[:, order], v[:, order], a[:, order])
+        return float(sum(constraint.penalty(motion).value for constraint in constraints))
+
+    problem = floating_problem(model, joints, combinations, penalty)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
-    whole, first = _with_wheels(limits, model, options.combinations), best.motion.waypoints[0]
-    ramp = _ramp(np.concatenate([start, first[model.joints :]]), first, whole)
-    plan = plan_with(options, model, Concatenation([ramp, best.motion.trajectory]), whole)
-    check_curve(plan.curve, whole)
-    return replace(plan, condition_number=best.condition_number), best
+    begin, whole = start[[limits.joint_names.index(name) for name in own]], limits.ordered(own)
+    first = np.where(problem.free, best.motion.start, begin)  # only the speed of a wheel matters, not its angle
+
+    def plan(share: float) -> Plan:
+        motion = replace(best.motion, start=begin + share * (first - begin), range=share * best.motion.range)
+        both = Concatenation([_ramp(begin, motion.waypoints[0], whole), motion.trajectory])
+        return plan_with(options, commanded, both, whole).ordered(limits.joint_names)
+
+    planned = plan(feasible_share(plan, constraints))
+    check_curve(planned.curve, limits)
+    return replace(planned, condition_number=best.condition_number), best

@@ -72,6 +72,17 @@ class TorqueErrors:
 
 
 @dataclass(frozen=True)
+class PredictionError:
+    """Root mean squares over all samples: measured quantity, and error of its prediction, by URDF and by result."""
+
+    quantity: str
+    unit: str
+    measured: float
+    prior: float
+    calibrated: float
+
+
+@dataclass(frozen=True)
 class BandErrors:
     """Torque errors in one frequency band for all recordings.
 

@@ -11,6 +11,7 @@ import numpy as np
 from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Standby, Worker
 from inertid_ros.excitation.execution.horizons import ExecutionProgress
@@ -126,6 +127,23 @@ class ExcitationGoal:
             self.supervisor.stop(self._robot.steady(), reason)
         else:
             self._end(GoalOutcome(Ending.REFUSED, f"{reason} (the robot did not move)"))
+
+    def excessive_rate(self, velocity: Array, twist: Array) -> str:
+        """Reason to stop because a wheel or the floating base moves too fast, or empty.
+
+        Arguments are the measured velocities of the joints ``(n,)`` and the twist of the base ``(6,)``.
+        """
+        robot, options = self._robot.model, self._options.monitor
+        for name, speed, limit in zip(robot.joint_names, np.abs(velocity), robot.limits.velocity, strict=True):
+            if name in self._robot_options.wheels and speed > options.wheel_speed * limit:
+                return (
+                    f"wheel '{name}' turns at {speed:.3g} rad/s, more than {options.wheel_speed * limit:.3g}; slow the"
+                    " wheels down before the next motion, or lower excitation.combinations.wheel_range")
+        rates = ("speed", twist[:3], "m/s", options.base_speed), ("rate", twist[3:], "rad/s", options.base_rate)
+        for key, part, unit, limit in rates:
+            if (size := float(np.linalg.norm(part))) > limit:
+                return f"the base moves at {size:.3g} {unit}, more than monitor.base_{key} {limit:g}; move slower"
+        return ""
 
     def take_halt(self, halt: str) -> None:
         """Process ``halt``, the reason why the controller itself stopped and holds the robot; empty if it did not."""
@@ -280,7 +298,10 @@ class ExcitationGoal:
         options = self._options.monitor
         if robot.commander.streams and not options.state_timeout_s:  # streamed positions do not end at rest
             options = attrs.evolve(options, state_timeout_s=self._options.execution.horizon_s)
-        monitor = StateMonitor(names, (limits.lower, limits.upper), limits.velocity, limits.effort, options, now)
+        # A wheel at its largest speed counts as a joint at 1 rad/s.
+        wheels = np.isin(names, tuple(self._robot_options.wheels))
+        units = np.where(wheels, prepared.table.plan.limits.velocity, 1.0)
+        monitor = StateMonitor(names, (limits.lower, limits.upper), limits.velocity, limits.effort, options, now, units)
         self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
         self.supervisor.start(now, robot.clock_ahead())

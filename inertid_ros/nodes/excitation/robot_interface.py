@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from std_msgs.msg import Float64
 
@@ -13,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.robot_states import RobotStates
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, commanded_options
 from inertid_ros.ros.controller import ControllerManager, state_topic
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, to_nanoseconds
 from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
@@ -103,7 +104,7 @@ class RobotInterface(RobotStates):
         on_speed_scaling: Callable[[float], None],
         on_reference: Callable[[float, Array], None],
     ) -> None:
-        super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
+        super().__init__(node, options.urdf, commanded_options(options.robot), on_state, on_other_robot)
         self._options = options
         self._commander: Commander | None = None
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
@@ -113,6 +114,9 @@ class RobotInterface(RobotStates):
         )
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
+        self.base_twist = np.zeros(6)  # of a floating base, measured last
+        if options.odometry:
+            node.create_subscription(Odometry, options.odometry, self._take_odometry, STATE)
 
     def configure(self) -> None:
         """Read the robot and prepare the command interface; raise InertidError if either cannot be used."""
@@ -209,6 +213,10 @@ class RobotInterface(RobotStates):
             return
         if np.isfinite(position).all() and set(joints) >= set(self._model.joint_names):
             self._on_reference(stamp, position[[joints.index(joint) for joint in self._model.joint_names]])
+
+    def _take_odometry(self, message: Odometry) -> None:
+        twist = message.twist.twist
+        self.base_twist = np.array([[part.x, part.y, part.z] for part in (twist.linear, twist.angular)]).ravel()
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)

@@ -204,6 +204,12 @@ class StateMachine:
         if self.supervisor is not None:
             self.supervisor.update(stamp, clock, now, position, effort)
 
+    def take_rates(self, velocity: Array, twist: Array) -> None:
+        """Stop if the velocities of the joints ``(n,)`` or the twist of a floating base ``(6,)`` are too large."""
+        goal = self.goal if self.supervisor is not None and self.supervisor.moving else None
+        if goal is not None and (reason := goal.excessive_rate(velocity, twist)):
+            self.stop(reason)
+
     @property
     def may_send(self) -> bool:
         """True if the next tick may send a horizon that continues the motion."""

@@ -1,7 +1,7 @@
 """The demo: calibrate a simulated robot with all nodes as separate processes, and compare the result with the truth.
 
 Start the demo by ``make demo`` or ``ros2 run inertid_ros demo``. ``make demo ROBOT=biped`` calibrates a robot on force
-plates. With ``ROBOT=payload``, the calibrated arm then grasps a box while it works, and the online node identifies the
+plates, ``ROBOT=space`` a satellite with two arms and reaction wheels by its momentum. With ``ROBOT=payload``, the calibrated arm then grasps a box while it works, and the online node identifies the
 box. The simulator publishes a robot_description with errors by point masses, and the other nodes calibrate the robot.
 """
 
@@ -40,8 +40,9 @@ from inertid_ros.ros.received_parameters import from_inertial_parameters
 from .payload_demo import DemoNode, hold_a_box, print_payload
 from .processes import SERVING_NODES, Processes, claim_domain
 
-ARMS = ("arm", "payload")
-CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
+ARMS, LEGGED = ("arm", "payload"), ("biped", "humanoid")
+CONFIGURATIONS = {
+    **dict.fromkeys(ARMS, "simulate.yaml"), **{robot: f"{robot}.yaml" for robot in LEGGED}, "space": "space.yaml"}
 DEMO = "demo"  # type of the output directory
 _TRUTH_TIMEOUT_S = 10.0
 
@@ -94,7 +95,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     last_line, payload = "", None
     with Processes(logs) as processes:
         for name in SERVING_NODES:
-            if name != "excitation" or options.robot in ARMS:
+            if name != "excitation" or options.robot not in LEGGED:  # legged robots move by themselves
                 processes.start(name, _command(name, configuration, parameters.get(name, ())))
         flow = _command("calibrate", configuration, (f"output_directory:={work / 'calibration'}", "tables:=false"))
         processes.start("calibrate", flow, own_terminal=True)
@@ -123,7 +124,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     print_comparison(content, report)
     if payload is not None:
         print_payload(*payload)
-    if options.robot not in ARMS:
+    if options.robot in LEGGED:
         last_line = describe_centre_of_mass(given, bodies, configuration, work)
     print(f"{last_line}\n{time.monotonic() - began:.0f} s in total")
     return status
@@ -154,7 +155,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--robot", default="arm", choices=CONFIGURATIONS,
         help="arm: seven joints; payload: arm that grasps a box; biped: exoskeleton on two force plates; humanoid: on"
-        " one foot")
+        " one foot; space: satellite with two arms and reaction wheels")
     parser.add_argument("--output", default="result", help="result directory; an earlier demo's result is replaced")
     parser.add_argument("--seed", type=int, default=0, help="seed of the point masses, the drives and the noise")
     parser.add_argument("--config", default="", help="parameter file instead of the robot's file in config")
@@ -209,7 +210,8 @@ def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> N
     header = ("link", "true mass [kg]", "mass [kg]", "CoM off by [mm]", "geodesic distance to the truth")
     print_table("Links against the simulated truth, URDF as given → calibrated", header, rows)
     before, after = content["prior_relative_error"], content["relative_error"]
-    print(f"held-out torque error {100 * before:.2f} % → {100 * after:.2f} %, {before / after:.1f} times smaller")
+    quantity = report["train"]["quantity"]
+    print(f"held-out {quantity} error {100 * before:.2f} % → {100 * after:.2f} %, {before / after:.1f} times smaller")
     smallest = min(link["min_pseudo_inertia_eigenvalue"] for link in report["links"])
     print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
 

@@ -18,7 +18,6 @@ from inertid_ros.excitation.planning.interval_motion import (
     IntervalMotion,
     direction_combinations,
     prune,
-    prune_to,
     rank_and_condition,
 )
 from inertid_ros.excitation.planning.interval_planner import (
@@ -86,10 +85,6 @@ def test_pruning_keeps_what_adds():
     assert prune(blocks, neutral=0) == (0, 1, 2, 4, 6)
     assert rank_and_condition(np.vstack([blocks[k] for k in (0, 1, 2, 4, 6)]), 1 / 300)[0] == 4
     assert prune(blocks, neutral=2) == (0, 1, 2, 3, 4, 5, 6)
-    assert prune(blocks, neutral=0, gain=0.5) == (0, 1, 2, 4)
-    assert len(prune_to(blocks, 4, neutral=0)) == 4
-    with pytest.raises(ExcitationError, match="intervals are needed to identify the parameters, more than the 3"):
-        prune_to(blocks, 3, neutral=0)
     with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
         prune(blocks[:2])
 
