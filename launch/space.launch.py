@@ -9,7 +9,8 @@ from launch.actions import IncludeLaunchDescription
 
 from inertid_ros.nodes.launching import ParameterFile, declared, described, package_file
 
-ARGUMENTS = (("defaults", package_file("config", "space.yaml"), "first parameter file; default: the file of the package"),)
+OWN = package_file("config", "space.yaml")
+ARGUMENTS = (("defaults", OWN, "first parameter file; default: the file of the package"),)
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -9,7 +9,6 @@ legged robot balances on two force plates in MuJoCo. ``truth.urdf`` is the true 
 """
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
@@ -24,7 +23,8 @@ from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.interval_motion import IntervalLimits, IntervalMotion, direction_combinations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -84,23 +84,20 @@ def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> 
 
 
 def floating(folder: Path, seconds: float) -> None:
-    """Write the files of the arm on a satellite with three wheels of 0.1 kg m^2; axes may reverse every second."""
-    body = '<inertial><origin xyz="0.05 0 0.1"/><mass value="40"/>'
-    body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
-    urdf = packaged_urdf("example_arm").replace('<link name="base_link">', f'<link name="base_link">{body}')
-    axes = zip("xyz", np.eye(3).tolist(), strict=True)
-    wheels = {f"wheel_{name}": WheelOptions(0.1, "base_link", tuple(axis)) for name, axis in axes}
-    urdf = re.sub('lower="[^"]*" upper="[^"]*"', 'lower="-6.3" upper="6.3"', urdf)
+    """Write the files of the satellite with two arms and three wheels of 1 kg m^2; axes may reverse every second."""
+    wheels = {f"wheel_{axis}": WheelOptions() for axis in "xyz"}
     options = RobotOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0), wheels=wheels)
-    truth = load_model(urdf, options)
+    truth = load_model(packaged_urdf("space_robot"), options)
     write_urdfs(folder, truth, "satellite.urdf", np.random.default_rng(0))
+    limits, joints = motion_limits(truth), truth.joints
     for seed, name in enumerate(("flight1", "flight2")):
         rng = np.random.default_rng(seed)
-        directions = direction_combinations(rng.permutation(6).tolist(), int(seconds))
-        ranges = np.concatenate([rng.uniform(0.3, 0.5, 3), np.full(3, 3 * np.pi)])
-        motion = IntervalMotion(directions, np.array([0.0, -0.7, 0.0, 0.0, 0.0, 0.0]), ranges, 1.0)
+        directions = direction_combinations(rng.permutation(joints + len(wheels)).tolist(), int(seconds))
+        start, ranges = IntervalLimits.from_directions(directions[:, :joints], limits, 1.0).random(rng)
+        start, ranges = np.append(start, np.zeros(3)), np.append(ranges, np.full(3, 3 * np.pi))
+        motion = IntervalMotion(directions, start, ranges, 1.0)
         flight = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
-        recording = measured(truth, flight, RateNoise(5e-5, 8e-5, 5e-5), rng, name)
+        recording = measured(truth, flight, RateNoise(), rng, name)
         write_npz(recording, folder / f"{name}.npz", overwrite=False)
 
 

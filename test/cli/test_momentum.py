@@ -35,9 +35,11 @@ def files(tmp_path_factory):
         write_npz(recording, folder / f"{name}.npz")
     robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
     (folder / "config.yaml").write_text(robot)
-    quick = "excitation:\n  kind: combinations\n  validation_kind: combinations\n  mounting: none\n  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
-    (folder / "excite.yaml").write_text(f"robot:\n  base: free\n  wheels: {json.dumps(dict.fromkeys(WHEELS, {}))}\n" + quick)
-    wheels = (wheel_urdf(f"wheel_{axis}", "L0", " ".join(str(float(axis == other)) for other in "xyz"), 0.1) for axis in "xyz")
+    named = f"robot:\n  base: free\n  wheels: {json.dumps(dict.fromkeys(WHEELS, {}))}\n"
+    quick = "excitation:\n  kind: combinations\n  validation_kind: combinations\n  mounting: none\n"
+    quick += "  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
+    (folder / "excite.yaml").write_text(named + quick)
+    wheels = [wheel_urdf(name, "L0", " ".join(map(str, wheel["axis"])), 0.1) for name, wheel in WHEELS.items()]
     commanded = (folder / "given.urdf").read_text().replace("</robot>", f"{''.join(wheels)}</robot>")
     (folder / "commanded.urdf").write_text(commanded)
     return folder
@@ -94,7 +96,8 @@ def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
     assert plan.joint_names == ("J1", "J2", "J3", "wheel_x", "wheel_y", "wheel_z")
     np.testing.assert_allclose(plan.position[0], 0.0, atol=1e-9)
     assert np.abs(plan.position[-1] - held_out.position[-1]).max() > 0.1
-    model = load_model(files / "commanded.urdf", RobotOptions(base="free", wheels=dict.fromkeys(WHEELS, WheelOptions())))
+    options = RobotOptions(base="free", wheels=dict.fromkeys(WHEELS, WheelOptions()))
+    model = load_model(files / "commanded.urdf", options)
     found = float_freely(model, model.body_prior, plan.ordered(model.joint_names + model.wheels.names), 50.0)
     assert np.abs(found.momentum).max() < 1e-9
     assert cli.main([*command, "--check", str(output / "plan.yaml")]) == 0

@@ -139,19 +139,19 @@ def _with_order(
     """Plan with one order of the joints, in the three steps of [Naveen2019]_ sec. 5.1."""
     options = problem.options
     directions = intervals.direction_combinations(order, options.offered)
-    whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
+    whole = improve_motion(problem, best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
     # Too many useful intervals are cut off at the end: later ones, from far more combinations, are no better.
     kept = intervals.prune(blocks, options.significant, options.neutral)[: options.most or None]
     pruned = whole.only(kept)
-    start = _best_start(problem, pruned.directions, rng, pruned)
+    start = best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
     rows = np.concatenate(list(problem.evaluate(motion)[0]))
     count, condition = intervals.rank_and_condition(rows, options.significant)
     return IntervalPlan(motion, condition, count, whole)
 
 
-def _best_start(
+def best_start(
     problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:

@@ -61,7 +61,8 @@ def wheel_urdf(name: str, link: str, axis: str, inertia: float = 0.05, across: f
         f'<link name="{name}_rotor"><inertial><mass value="1"/>'
         f'<inertia ixx="{half if across is None else across}" ixy="0" ixz="0" iyy="{half}" iyz="0" izz="{inertia}"/>'
         f'</inertial></link><joint name="{name}" type="continuous"><parent link="{link}"/>'
-        f'<child link="{name}_rotor"/><origin rpy="0 {pitch!r} {yaw!r}"/><axis xyz="0 0 1"/></joint>'
+        f'<child link="{name}_rotor"/><origin rpy="0 {pitch!r} {yaw!r}"/><axis xyz="0 0 1"/>'
+        '<limit velocity="20" effort="50"/></joint>'
     )
 
 
