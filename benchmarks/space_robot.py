@@ -19,7 +19,12 @@ from inertid_ros.excitation.planning.interval_motion import (
     prune,
     rank_and_condition,
 )
-from inertid_ros.excitation.planning.interval_planner import best_start, floating_problem, improve_motion, plan_intervals
+from inertid_ros.excitation.planning.interval_planner import (
+    best_start,
+    floating_problem,
+    improve_motion,
+    plan_intervals,
+)
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient

@@ -125,6 +125,15 @@ def test_tracking_error_stops_the_motion():
     assert when == pytest.approx(2.26, abs=0.03)
 
 
+def test_distances_of_fast_wheels_count_in_larger_units():
+    one = np.ones(2)
+    for units, stopped in ((1.0, True), (np.array([20.0, 1.0]), False)):
+        monitor = StateMonitor(NAMES, (-2 * one, 2 * one), one, 50 * one, MonitorOptions(), 0.0, units)
+        give(monitor, EPOCH, EPOCH, 0.0, position=np.zeros(2), effort=np.zeros(2))
+        assert bool(monitor.tracking_error(np.array([1.0, 0.0]))) == stopped
+        assert "'elbow' is 0.2 rad" in monitor.tracking_error(np.array([0.0, 0.2]))
+
+
 def test_short_loss_is_counted_and_tolerated():
     lost = {2.0, 2.005, 2.01, 3.0, 3.005}
     monitor = make()
