@@ -1,9 +1,9 @@
 # ROS 2 Jazzy with this package built in a workspace. Build: docker build -t inertid_ros .
-# The dependencies are those of package.xml; pip adds what has no rosdep key and only some tasks need.
+# The dependencies are those of package.xml, cvxpy by pip; pip adds what only the simulator needs.
 FROM ros:jazzy
 
 SHELL ["/bin/bash", "-c"]
-ENV DEBIAN_FRONTEND=noninteractive OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+ENV DEBIAN_FRONTEND=noninteractive OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PIP_BREAK_SYSTEM_PACKAGES=1
 
 WORKDIR /ros2_ws
 COPY package.xml src/inertid_ros/package.xml
@@ -13,8 +13,8 @@ RUN apt-get update \
  && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && rm -rf /var/lib/apt/lists/*
 
-# The simulator and its robots, which have no rosdep key: simulate.launch.py, stand.launch.py.
-RUN pip install --no-cache-dir --break-system-packages "mujoco>=3.2" "example-robot-data>=4"
+# The simulator and its robots: simulate.launch.py, stand.launch.py.
+RUN pip install --no-cache-dir "mujoco>=3.2" "example-robot-data>=4"
 
 COPY . src/inertid_ros
 RUN source /opt/ros/jazzy/setup.bash && colcon build --packages-select inertid_ros --cmake-args -DBUILD_TESTING=OFF

@@ -29,6 +29,7 @@ OF_ROS = {"rclpy", "rosbag2_py"}
 INDIRECT = {"lz4", "compression", "backports", "coal"}
 # In package.xml without being imported by name.
 NOT_IMPORTED = {
+    "python3-cvxpy-pip": "brings Clarabel and OSQP, which options choose",
     "ros2launch": "the command that starts the launch files",
     "rosbag2_storage_mcap": "plugin of rosbag2_py",
     "rosbag2_storage_sqlite3": "plugin of rosbag2_py",
@@ -151,7 +152,7 @@ def test_manifest_names_nothing_that_is_not_used():
 
 def test_keys_of_python_packages_are_known_to_rosdep():
     """Each was looked up in rosdep/python.yaml of ros/rosdistro (August 2026); look up what is added here."""
-    known = ["attrs", "hypothesis", "jinja2", "jsonschema", "lxml", "matplotlib", "numpy", "pytest", "pytest-timeout"]
+    known = ["attrs", "cvxpy-pip", "hypothesis", "jinja2", "jsonschema", "lxml", "matplotlib", "numpy", "pytest", "pytest-timeout"]
     root = ElementTree.parse(ROOT / "package.xml").getroot()
     keys = {entry.text or "" for entry in root if entry.tag.endswith("depend")}
     assert {key for key in keys if key.startswith("python3-")} == {
@@ -159,10 +160,12 @@ def test_keys_of_python_packages_are_known_to_rosdep():
     }
 
 
-def test_manifest_names_no_pip_key():
-    """The build farm refuses them."""
+def test_rosdep_installs_without_the_optional_solvers():
+    """They come by pip, which the system's Python refuses from Ubuntu 24.04 on."""
     root = ElementTree.parse(ROOT / "package.xml").getroot()
-    assert not [entry.text for entry in root if entry.tag.endswith("depend") and "-pip" in (entry.text or "")]
+    by_pip = [entry.text for entry in root if entry.tag.endswith("depend") and "-pip" in (entry.text or "")]
+    assert by_pip == ["python3-cvxpy-pip"]
+    assert "-y --skip-keys python3-cvxpy-pip" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_maintainer_is_no_invented_person():
