@@ -86,6 +86,7 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
         law=Law[options.law.upper()],
         adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
         largest_factor=options.largest_factor,
+        friction_weight=options.friction_weight,
         effort_limit=options.effort_fraction * limit,
         tracking=Tracking[options.controller_type.upper()],
         dead_zone=options.dead_zone,

@@ -23,6 +23,8 @@ from inertid_ros.robot.model import RobotModel
 
 from . import inertial_manifold as manifold
 
+_ADAPTED_FRICTION = ("viscous", "coulomb")
+_MIN_FRICTION_SHARE = 1e-3  # of the effort limit: least first friction, since zero would not adapt
 _MIN_TURNING_SPEED = 0.02  # rad/s or m/s; with a smaller transition speed, friction torque would chatter at rest
 
 
@@ -73,16 +75,35 @@ class CalibratedDrives:
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Torque ``(n,)`` of all drives [N m or N] at position, velocity and acceleration ``(n,)``."""
-        layout = self.model.layout
-        turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
-        direction = friction_direction(layout.drive_ratios @ velocity, turning)
-        n = self.model.joints
+        layout, direction, n = self.model.layout, self._direction(velocity), self.model.joints
         fading = fading_direction(direction[:n], velocity, layout.stribeck_speed)
         motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
         load = None
         if any(term.uses_load for term in layout.terms):
             load = pin.rnea(*self._loads, position, velocity, acceleration)[None]
         return drive_torque(layout, self.parameters, motion, load)[0]
+
+    def friction_columns(self, velocity: Array) -> Array:
+        """Torque ``(2, n)`` per unit of viscous and of Coulomb friction of the joints at a velocity ``(n,)``."""
+        return np.array([velocity, self._direction(velocity)[: self.model.joints]])
+
+    @property
+    def friction(self) -> Array:
+        """``(2, n)`` viscous and Coulomb friction of the joints."""
+        layout = self.model.layout
+        return np.array([self.parameters[layout.drive(term)] for term in _ADAPTED_FRICTION])
+
+    def with_friction(self, friction: Array) -> "CalibratedDrives":
+        """Copy with other viscous and Coulomb friction ``(2, n)``."""
+        parameters = self.parameters.copy()
+        for term, values in zip(_ADAPTED_FRICTION, friction, strict=True):
+            parameters[self.model.layout.drive(term)] = values
+        return CalibratedDrives(self.model, parameters)
+
+    def _direction(self, velocity: Array) -> Array:
+        layout = self.model.layout
+        turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
+        return friction_direction(layout.drive_ratios @ velocity, turning)
 
     @cached_property
     def _loads(self) -> tuple[pin.Model, pin.Data]:
@@ -102,8 +123,12 @@ class TrackingLaw(ABC):
         """Regressor ``(n, 10 nb)`` of the torque at a state, and velocity and acceleration ``(n,)`` for the drives."""
 
     @abstractmethod
-    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """Covector ``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` [s] after the previous state."""
+    def weights(self, bodies: Array, dt: float, dead_zone: float) -> tuple[Array, Array, Array]:
+        """Regressor ``(n, 10 nb)``, velocity of the drives and weight of the joints ``(n,)``.
+
+        They are of the state of the last :meth:`regressor`, ``dt`` [s] after the previous state. The regressor's
+        transpose times the weights is the covector ``b`` of the bodies.
+        """
 
 
 class PassivityBased(TrackingLaw):
@@ -114,13 +139,14 @@ class PassivityBased(TrackingLaw):
         r = state.error(gain)
         v = wanted.velocity - gain * (state.position - wanted.position)
         a = wanted.acceleration - gain * (state.velocity - wanted.velocity) - gain * r
-        self._r = r
-        self._regressor = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v)
-        return self._regressor, v, a
+        regressor = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v)
+        self._last = regressor, v, r
+        return regressor, v, a
 
-    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """``Y^T r`` ([Lee2019]_ eq. 5.2.15)."""
-        return np.asarray(self._regressor.T @ outside(self._r, dead_zone))
+    def weights(self, bodies: Array, dt: float, dead_zone: float) -> tuple[Array, Array, Array]:
+        """``b = Y^T r`` ([Lee2019]_ eq. 5.2.15)."""
+        regressor, v, r = self._last
+        return regressor, v, outside(r, dead_zone)
 
 
 class ComputedTorque(TrackingLaw):
@@ -148,18 +174,22 @@ class ComputedTorque(TrackingLaw):
         self._before = state
         return np.array(regressor), wanted.velocity, a
 
-    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """``Y^T M^-1 D r`` ([Lee2019]_ eq. 5.2.9); zero at the first state."""
+    def weights(self, bodies: Array, dt: float, dead_zone: float) -> tuple[Array, Array, Array]:
+        """``b = Y^T M^-1 D r`` ([Lee2019]_ eq. 5.2.9); zero at the first state."""
         before, now = self._between
         if before is None:
-            return np.zeros(bodies.size)
+            none: Array = np.zeros(len(now.position))
+            return np.zeros((len(none), bodies.size)), none, none
         q, v = 0.5 * (before.position + now.position), 0.5 * (before.velocity + now.velocity)
         if self._weight is None:
             self._weight = np.diag(self.mass_matrix(q, self._first))
         r = 0.5 * (before.error(self._bandwidth) + now.error(self._bandwidth))
-        weighted = np.linalg.solve(self.mass_matrix(q, bodies), self._weight * outside(r, dead_zone))
+        weighted: Array = np.asarray(
+            np.linalg.solve(self.mass_matrix(q, bodies), self._weight * outside(r, dead_zone)), dtype=float)
         acceleration = (now.velocity - before.velocity) / dt
-        return np.asarray(pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration).T @ weighted)
+        regressor: Array = np.array(
+            pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration), dtype=float)
+        return regressor, v, weighted
 
     def mass_matrix(self, q: Array, bodies: Array) -> Array:
         """Mass matrix ``(n, n)`` from unit accelerations at rest, without gravity."""
@@ -216,7 +246,10 @@ class AdaptationOptions:
     bandwidth : lambda in both gains; both poles of the position error [1/s].
     speed : speed of adaptation, 1 / gamma.
     adapted : indices of the bodies that adapt; empty for all.
-    largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction.
+    friction_weight : weight of the friction's manifold beside that of a body ([Lee2019]_ eq. 5.3.43; 0.5 there): with a
+        smaller weight, viscous and Coulomb friction of the joints adapt faster; 0 keeps them.
+    largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction; also
+        of friction.
     effort_limit : (n,) [N m or N]; adaptation pauses while a joint is at its limit, to prevent wind-up.
     dead_zone : error ``r`` of a joint (velocity error plus bandwidth times position error) below which the joint causes
         no adaptation [rad/s or m/s]; noise and stiction carry no information about bodies.
@@ -227,6 +260,7 @@ class AdaptationOptions:
     law: Law = Law.NATURAL
     adapted: tuple[int, ...] = ()
     largest_factor: float = 20.0
+    friction_weight: float = 0.0
     effort_limit: Array | float = np.inf
     tracking: Tracking = Tracking.PASSIVITY
     dead_zone: float = 0.0
@@ -238,10 +272,11 @@ class AdaptiveController:
     Parameters
     ----------
     bodies : (nb, 10), first estimate, physically consistent.
-    drives : calibrated drives, whose torque is added; their parameters do not adapt.
+    drives : calibrated drives, whose torque is added; of their parameters, friction adapts if it has a weight.
 
     Attributes
     ----------
+    drives : the same drives with present friction.
     bodies : (nb, 10), present estimate; consistent for any step size and gain, except with the Euclidean law.
     saturated : (n,), True if the last torque of a joint was clipped at its limit.
 
@@ -266,7 +301,10 @@ class AdaptiveController:
         self.options = options or AdaptationOptions()
         self.saturated = np.zeros(model.joints, dtype=bool)
         kind = ComputedTorque if self.options.tracking is Tracking.COMPUTED_TORQUE else PassivityBased
-        self._first, self._drives = bodies.copy(), drives
+        self._first, self.drives = bodies.copy(), drives
+        self._friction: manifold.Intervals | None = None
+        if self.options.friction_weight > 0:
+            self.drives, self._friction = adapted_friction(drives, model, self.options.largest_factor)
         self._tracking: TrackingLaw = kind(model, self._first, self.options.bandwidth)
         self._adapted = np.array(self.options.adapted or range(len(bodies)), dtype=int)
 
@@ -286,17 +324,42 @@ class AdaptiveController:
         options, limit = self.options, self.options.effort_limit
         regressor, v, a = self._tracking.regressor(TrackingState(position, velocity, reference))
         effort = regressor @ self.bodies.ravel()
-        if self._drives is not None:  # desired velocity: with the measured velocity, friction would chatter at rest
-            effort = effort + self._drives.effort(position, v, a)
+        if self.drives is not None:  # desired velocity: with the measured velocity, friction would chatter at rest
+            effort = effort + self.drives.effort(position, v, a)
         self.saturated = np.abs(effort) > limit
         if adapt and dt > 0 and not self.saturated.any():
-            b = self._tracking.covector(self.bodies, dt, options.dead_zone)
-            if b.any():
-                rows, b = self._adapted, b.reshape(-1, BODY_PARAMETERS)
-                self.bodies[rows] = adapted_bodies(
-                    self.bodies[rows], self._first[rows], b[rows], options, options.speed * dt
-                )
+            regressor, v, weights = self._tracking.weights(self.bodies, dt, options.dead_zone)
+            if weights.any():
+                rows, b = self._adapted, (regressor.T @ weights).reshape(-1, BODY_PARAMETERS)
+                size = options.speed * dt
+                self.bodies[rows] = adapted_bodies(self.bodies[rows], self._first[rows], b[rows], options, size)
+                self._adapt_friction(v, weights, size)
         return np.asarray(np.clip(effort, -limit, limit))
+
+    def _adapt_friction(self, velocity: Array, weights: Array, size: float) -> None:
+        if self._friction is None or self.drives is None or self.options.law is Law.NONE:
+            return
+        b = self.drives.friction_columns(velocity) * weights / self.options.friction_weight
+        self.drives = self.drives.with_friction(self._friction.step(self.drives.friction, b, size))
+
+
+def adapted_friction(
+    drives: CalibratedDrives | None, model: RobotModel, factor: float
+) -> tuple[CalibratedDrives, manifold.Intervals]:
+    """Drives whose friction can adapt, and the bounds of their friction ([Lee2019]_ eqs. 5.3.34-36).
+
+    Without calibrated drives, adaptation begins with the friction of the URDF, at least a small share of the effort
+    limits: friction of zero would stay zero.
+    """
+    drives = drives or CalibratedDrives(model, model.prior)
+    if missing := [term for term in _ADAPTED_FRICTION if term not in drives.model.layout.drive_terms]:
+        raise IdentificationError(
+            f"adaptation: friction cannot adapt without the drive terms {', '.join(missing)}; calibrate with them")
+    effort = np.where(np.isfinite(model.limits.effort), model.limits.effort, 1.0)
+    speed = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
+    least = _MIN_FRICTION_SHARE * np.array([effort / speed, effort])
+    first = np.maximum(drives.friction, least)
+    return drives.with_friction(first), manifold.Intervals(first / factor, first * factor)
 
 
 def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOptions, size: float) -> Array:

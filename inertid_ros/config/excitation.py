@@ -299,6 +299,8 @@ class EffortControlOptions:
     adapted_links: tuple[str, ...] = option((), "moving links whose parameters adapt; empty takes all")
     largest_factor: float = option(5.0, "largest ratio of a link to the first estimate, in mass and second moments;"
         " gains change with it", 1.0, 1e4)
+    friction_weight: float = option(0.0, "weight of friction beside that of bodies: viscous and Coulomb friction adapt,"
+        " faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
     dead_zone: float = option(0.005, "error (velocity plus bandwidth times position) below which a joint does not adapt"
         " [rad/s or m/s]", 0.0, 10.0)
     transition_s: float = option(0.5, "time from the measured torque to the torque of the controller when it takes over"

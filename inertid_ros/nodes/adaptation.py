@@ -249,7 +249,7 @@ class Adaptation(LifecycleNode):
         if self.arm is None or self.estimate is None:
             return
         self.sequence += 1
-        model, drives = self.estimate.model, self.estimate.drives
+        model, drives = self.estimate.model, self.arm.controller.drives
         terms = {term: model.drive_prior[term] for term in DRIVE_TERMS}
         if drives is not None:
             terms |= {term: drives.parameters[model.layout.drive(term)] for term in model.layout.drive_terms}

@@ -158,6 +158,43 @@ def test_adaptation_tracks_better_and_stays_consistent(tracking):
         assert consistent and error < 0.5 * without
 
 
+@pytest.mark.parametrize(("tracking", "share"), [(Tracking.PASSIVITY, 0.5), (Tracking.COMPUTED_TORQUE, 1.5)])
+def test_wrong_friction_adapts_and_spares_the_bodies(tracking, share):
+    """Within its bounds, whatever the gain; without its adaptation the bodies take over what friction lacks."""
+    model, dt = arm(4), 2e-3
+    n, layout = model.joints, model.layout
+    truth = np.array([np.full(n, 2.0), np.full(n, 4.0)])
+    parameters = np.concatenate([model.body_prior.ravel(), np.zeros(layout.size - layout.body_size)])
+    drives = CalibratedDrives(model, parameters).with_friction(share * truth)
+    tree, data = model.pinocchio, model.pinocchio.createData()
+    distance, friction = {}, {}
+    for weight in (0.0, 0.05):
+        options = AdaptationOptions(speed=2.0, friction_weight=weight, tracking=tracking, largest_factor=3.0)
+        controller, q, v = AdaptiveController(model, model.body_prior, options, drives), np.zeros(n), np.zeros(n)
+        for step in range(2000):
+            angle, ones = np.pi * step * dt, np.ones(n)
+            reference = Reference(
+                0.5 * (np.cos(angle) - 1) * ones, -0.5 * np.pi * np.sin(angle) * ones,
+                -0.5 * np.pi**2 * np.cos(angle) * ones)
+            torque = controller.step(q, v, reference, dt)
+            for _ in range(4):
+                resisted = torque - truth[0] * v - truth[1] * np.tanh(v / 0.01)
+                v = v + dt / 4 * pin.aba(tree, data, q, v, resisted)
+                q = q + dt / 4 * v
+            factors = controller.drives.friction / (share * truth)
+            assert (factors > 1 / 3).all() and (factors < 3).all()
+        distance[weight] = float(np.sum(geodesic_distance(controller.bodies, model.body_prior)))
+        friction[weight] = np.abs(controller.drives.friction[1] / truth[1] - 1).mean()
+    assert friction[0.0] == pytest.approx(0.5)
+    assert distance[0.05] < 0.5 * distance[0.0] and friction[0.05] < 0.5 * friction[0.0]
+
+
+def test_friction_that_cannot_adapt_is_told():
+    model = load_model(random_urdf(np.random.default_rng(0), 3, branched=False), RobotOptions(drive_terms=("viscous",)))
+    with pytest.raises(IdentificationError, match="friction cannot adapt without the drive terms coulomb"):
+        AdaptiveController(model, model.body_prior, AdaptationOptions(friction_weight=0.5))
+
+
 def test_the_mass_matrix_of_computed_torque_is_that_of_the_bodies():
     model, q = arm(2), np.array([0.3, -0.2, 0.4])
     expected = pin.crba(model.pinocchio, model.pinocchio.createData(), q)
@@ -177,7 +214,8 @@ def test_what_computed_torque_says_of_the_parameters_is_the_slope_of_its_lyapuno
     torque = controller.regressor(TrackingState(q, v, still))[0] @ estimate.ravel()
     later = v + dt * pin.aba(tree, data, q, v, torque)
     controller.regressor(TrackingState(q + dt * (v + later) / 2, later, still))
-    b = controller.covector(estimate, dt, 0.0)
+    regressor, _, weights = controller.weights(estimate, dt, 0.0)
+    b = regressor.T @ weights
     own = pin.aba(tree, data, q, v, torque) - (-2 * gain * v - gain**2 * (q - still.position))
     weight = np.diag(controller.mass_matrix(q, estimate))
     slope = (v + gain * (q - still.position)) @ (weight * own)

@@ -152,11 +152,11 @@ def test_manifest_names_nothing_that_is_not_used():
 
 def test_keys_of_python_packages_are_known_to_rosdep():
     """Each was looked up in rosdep/python.yaml of ros/rosdistro (August 2026); look up what is added here."""
-    known = ["attrs", "cvxpy-pip", "hypothesis", "jinja2", "jsonschema", "lxml", "matplotlib", "numpy", "pytest", "pytest-timeout"]
+    known = ["attrs", "cvxpy-pip", "hypothesis", "jinja2", "jsonschema", "lxml", "matplotlib", "numpy", "pytest"]
     root = ElementTree.parse(ROOT / "package.xml").getroot()
     keys = {entry.text or "" for entry in root if entry.tag.endswith("depend")}
     assert {key for key in keys if key.startswith("python3-")} == {
-        f"python3-{name}" for name in [*known, "rich", "scipy", "yaml"]
+        f"python3-{name}" for name in [*known, "pytest-timeout", "rich", "scipy", "yaml"]
     }
 
 
