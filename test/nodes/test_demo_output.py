@@ -1,4 +1,4 @@
-"""The demo replaces nothing but what an earlier demo wrote."""
+"""The demo replaces nothing but what an earlier demo wrote, and receives what the simulator publishes."""
 
 from pathlib import Path
 
@@ -6,6 +6,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
+from support.nodes.ros_client import ros_client_in  # noqa: E402
+from support.package_parameters import parameters_in  # noqa: E402
+from support.paths import CONFIG  # noqa: E402
+
+from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.outputs import write_directory  # noqa: E402
 from inertid_ros.nodes.tools import demo  # noqa: E402
 
@@ -34,3 +39,12 @@ def test_a_result_of_the_demo_is_replaced(tmp_path: Path, monkeypatch: pytest.Mo
         assert demo.main(["--output", str(tmp_path / "result")]) == 0
     assert sorted(path.name for path in (tmp_path / "result").iterdir()) == [".inertid.json", "comparison.json", "logs"]
     assert [path.name for path in tmp_path.iterdir()] == ["result"]
+
+
+def test_the_truth_of_the_simulator_is_received(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+    with ros_client_in(tmp_path) as ros:
+        ros.start("simulator", parameters_in("space", "simulator"))
+        given, truth = demo.receive_truth(load_configuration(CONFIG / "space.yaml").robot)
+    assert given.free and truth.shape == given.body_prior.shape == (7, 10)
+    assert abs(given.body_prior - truth).max() > 1.0  # the published description is wrong

@@ -69,7 +69,8 @@ class DemoNode:
     def listen(self, message_type: Any, topic: str, qos: QoSProfile = LATCHED, maximum: int | None = None) -> Any:
         """Return a container to which received messages are added; it keeps at most the newest ``maximum``."""
         messages: deque[Any] = deque(maxlen=maximum)
-        self.node.create_subscription(message_type, topic, messages.append, qos)
+        # A function of its own: rclpy reads the signature of a callback, and deque.append has none.
+        self.node.create_subscription(message_type, topic, lambda message: messages.append(message), qos)
         return messages
 
     def until(self, condition: Callable[[], Any], otherwise: str, timeout_s: float = _EVENT_TIMEOUT_S) -> None:
