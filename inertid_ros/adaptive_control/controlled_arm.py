@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
+from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 from inertid_ros.robot.model import RobotModel
 
 from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives, Law, Reference, Tracking
+from .inertial_manifold import HalfSpaces
 from .reference import ReferenceMotion, way_along
 
+_MASS = np.eye(BODY_PARAMETERS)[0]
 _MAX_ADAPTATION_STEP_S = 0.01
 _TRUSTED_FEEDBACK_AGE_S = 0.1  # feedback torque of this age is free of effects of a fault of the states
 _STUCK_STATES = 4  # identical in every digit of position, velocity and effort while the reference moves
@@ -69,12 +73,13 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
         The robot has a free base, inconsistent bodies or no effort limits, or lacks a link to adapt.
     """
     model = estimate.model
-    for link in options.adapted_links:
-        if link not in model.link_names:
-            raise ModelError(
-                f"control.adapted_links names '{link}', which is not a moving link; moving links:"
-                f" {', '.join(model.link_names)}"
-            )
+    for key, links in (("adapted_links", options.adapted_links), ("masses", options.masses)):
+        for link in links:
+            if link not in model.link_names:
+                raise ModelError(
+                    f"control.{key} names '{link}', which is not a moving link; moving links:"
+                    f" {', '.join(model.link_names)}"
+                )
     limit = np.array(model.limits.effort)
     limited = np.isfinite(limit) & (limit > 0)
     if not limited.all():
@@ -85,6 +90,7 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
         speed=options.speed,
         law=Law[options.law.upper()],
         adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
+        bounds=link_bounds(model, estimate.bodies, options),
         largest_factor=options.largest_factor,
         friction_weight=options.friction_weight,
         effort_limit=options.effort_fraction * limit,
@@ -92,6 +98,30 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
         dead_zone=options.dead_zone,
     )
     return AdaptiveController(model, estimate.bodies, adaptation, estimate.drives)
+
+
+def link_bounds(model: RobotModel, bodies: Array, options: EffortControlOptions) -> dict[int, HalfSpaces]:
+    """Bounds of adapting links, by index: their mass, and ellipsoids around them ([Wensing2018]_ eq. 22).
+
+    Raises ModelError: the first estimate ``bodies (nb, 10)`` breaks a bound.
+    """
+    ellipsoids = surrounding_ellipsoids(model, shapes=True) if options.inside_links else (None,) * len(bodies)
+    bounds = {}
+    for index, (link, ellipsoid) in enumerate(zip(model.link_names, ellipsoids, strict=True)):
+        normals, offsets = [], []
+        if link in options.masses:
+            least, largest = options.masses[link]
+            normals, offsets = [_MASS, -_MASS], [least, -largest]
+        if ellipsoid is not None and (not options.adapted_links or link in options.adapted_links):
+            normals, offsets = [*normals, ellipsoid.row], [*offsets, 0.0]
+        if not normals:
+            continue
+        bounds[index] = HalfSpaces(np.array(normals), np.array(offsets))
+        if (bounds[index].slack(bodies[index]) <= 0).any():
+            raise ModelError(
+                f"control: the first estimate of '{link}', {bodies[index][0]:.4g} kg, is outside its bounds"
+                " (control.masses, control.inside_links); correct the bounds or calibrate again")
+    return bounds
 
 
 class EffortWatch:

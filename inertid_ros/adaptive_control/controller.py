@@ -7,7 +7,8 @@ the gradient of ``dV/dt`` with respect to the parameter error, with the tracking
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
@@ -246,6 +247,7 @@ class AdaptationOptions:
     bandwidth : lambda in both gains; both poles of the position error [1/s].
     speed : speed of adaptation, 1 / gamma.
     adapted : indices of the bodies that adapt; empty for all.
+    bounds : bounds of bodies by their index, kept by barriers; such bodies follow the natural law.
     friction_weight : weight of the friction's manifold beside that of a body ([Lee2019]_ eq. 5.3.43; 0.5 there): with a
         smaller weight, viscous and Coulomb friction of the joints adapt faster; 0 keeps them.
     largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction; also
@@ -259,6 +261,7 @@ class AdaptationOptions:
     speed: float = 1.0
     law: Law = Law.NATURAL
     adapted: tuple[int, ...] = ()
+    bounds: Mapping[int, manifold.HalfSpaces] = field(default_factory=dict)
     largest_factor: float = 20.0
     friction_weight: float = 0.0
     effort_limit: Array | float = np.inf
@@ -332,7 +335,13 @@ class AdaptiveController:
             if weights.any():
                 rows, b = self._adapted, (regressor.T @ weights).reshape(-1, BODY_PARAMETERS)
                 size = options.speed * dt
-                self.bodies[rows] = adapted_bodies(self.bodies[rows], self._first[rows], b[rows], options, size)
+                free = np.setdiff1d(rows, list(options.bounds))
+                self.bodies[free] = adapted_bodies(self.bodies[free], self._first[free], b[free], options, size)
+                if options.law is not Law.NONE:
+                    for row in np.intersect1d(rows, list(options.bounds)):
+                        change = options.bounds[row].step(self.bodies[row], b[row], size) - self.bodies[row]
+                        self.bodies[row] = manifold.step_within_factor(
+                            self.bodies[row], change, self._first[row], options.largest_factor)
                 self._adapt_friction(v, weights, size)
         return np.asarray(np.clip(effort, -limit, limit))
 

@@ -24,6 +24,7 @@ from inertid_ros.core.inertial_parameters import (
 )
 
 _MAX_LOG_STEP = 1.0  # logarithm of the factor by which one step may change a body
+_MIN_ROOM = 1e-12  # least distance to the largest ratio, against rounding
 _MAX_BOUND_SHARE = 0.9  # share of the way to a bound, or to the border of the manifold, in one step
 
 # Symmetric D_i with tr(E_i D_j) = 1 for i = j, else 0; each flattened.
@@ -76,6 +77,22 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
     turned = lower @ vectors
     moved = from_pseudo_inertia((turned * clipped[:, None, :]) @ np.swapaxes(turned, 1, 2))
     return np.where((clipped == values).all(axis=1)[:, None], bodies, moved)
+
+
+def step_within_factor(body: Array, change: Array, first: Array, factor: float) -> Array:
+    """Body ``(10,)`` after a straight step, shortened so that its ratio to ``first`` stays within :func:`within_factor`.
+
+    Unlike :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
+    """
+    lower = np.linalg.cholesky(pseudo_inertia(first))
+    ratio, slope = relative_pseudo_inertia(lower, body), relative_pseudo_inertia(lower, change)
+    shares = [1.0]
+    for room, towards in ((factor * np.eye(4) - ratio, slope), (ratio - np.eye(4) / factor, -slope)):
+        values, vectors = np.linalg.eigh(room)
+        scaled = vectors / np.sqrt(np.maximum(values, _MIN_ROOM))
+        fastest = float(np.linalg.eigvalsh(scaled.T @ towards @ scaled)[-1])
+        shares.append(_MAX_BOUND_SHARE / max(fastest, 1e-300))
+    return np.asarray(body + min(shares) * change)
 
 
 @dataclass(frozen=True)

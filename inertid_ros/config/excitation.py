@@ -299,6 +299,10 @@ class EffortControlOptions:
     adapted_links: tuple[str, ...] = option((), "moving links whose parameters adapt; empty takes all")
     largest_factor: float = option(5.0, "largest ratio of a link to the first estimate, in mass and second moments;"
         " gains change with it", 1.0, 1e4)
+    masses: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "smallest and largest mass of an adapting link"
+        " [kg]", "mass_names", minimum=0.0, maximum=1e6)
+    inside_links: bool = option(False, "the mass of every adapting link stays inside an ellipsoid around its shapes and"
+        " frames")
     friction_weight: float = option(0.0, "weight of friction beside that of bodies: viscous and Coulomb friction adapt,"
         " faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
     dead_zone: float = option(0.005, "error (velocity plus bandwidth times position) below which a joint does not adapt"
