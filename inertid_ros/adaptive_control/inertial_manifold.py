@@ -80,9 +80,9 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 
 
 def step_within_factor(body: Array, change: Array, first: Array, factor: float) -> Array:
-    """Body ``(10,)`` after a straight step, shortened so that its ratio to ``first`` stays within :func:`within_factor`.
+    """Body ``(10,)`` after a straight step, shortened where its ratio to ``first`` would leave ``1 / factor, factor``.
 
-    Unlike :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
+    Unlike that of :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
     """
     lower = np.linalg.cholesky(pseudo_inertia(first))
     ratio, slope = relative_pseudo_inertia(lower, body), relative_pseudo_inertia(lower, change)
