@@ -1,6 +1,7 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -60,10 +61,12 @@ def simulate(
     states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
     position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
     time = np.array([state.time for state in states])
+    recording = Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
     floating = [state for state in states if isinstance(state, FloatingSample)]
-    keys = ("base_pose", "base_twist") if floating else ()
-    base = {key: np.array([getattr(state, key) for state in floating]) for key in keys}
-    return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name, **base)
+    if not floating:
+        return recording
+    pose, twist = (np.array([getattr(state, key) for state in floating]) for key in ("base_pose", "base_twist"))
+    return replace(recording, base_pose=pose, base_twist=twist)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
