@@ -1,19 +1,30 @@
-"""Predict the torque along a motion from identified parameters, for feed-forward control."""
+"""Predict torque from identified parameters: along a motion for feed-forward control, or of a recording by cause."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import attrs
 import numpy as np
+from numpy.typing import NDArray
 
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.regressors.equations import prediction_variance
+from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.regressors.equations import equations_of, prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+
+from .dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,78 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
         np.where(model.limits.effort > 0, model.limits.effort, np.inf))
     _check_limits(prediction, path)
     return prediction
+
+
+@dataclass(frozen=True)
+class RecordedTorque:
+    """Measured and predicted torque of a recording below the cutoff of a result, by cause ([Wensing2018]_ fig. 5).
+
+    Attributes
+    ----------
+    time : (N,), [s]
+    channels : names of the measured quantities, for torque the joints
+    quantity : measured quantity and its unit
+    measured : (N, c)
+    causes : part of the prediction ``(N, c)`` by cause; causes without effect are left out
+    deviation : (N, c), standard deviation of the prediction by the covariance of the parameters
+    """
+
+    time: Array
+    channels: tuple[str, ...]
+    quantity: tuple[str, str]
+    measured: Array
+    causes: Mapping[str, Array]
+    deviation: Array
+
+    @property
+    def predicted(self) -> Array:
+        """``(N, c)`` sum of all causes."""
+        return np.sum(list(self.causes.values()), axis=0)
+
+
+def recorded_torque(result: Result, recording: Recording | LongRecording,
+        configuration: Configuration | None = None) -> RecordedTorque:
+    """Predict the torque of a recording by the parameters of a result, by cause.
+
+    A recording that is too long for memory counts with its parts in memory. InertidError: the recording cannot be used.
+    """
+    configuration = configuration or Configuration()
+    identify = attrs.evolve(configuration.identify, equations=result.equation_type)
+    dataset = Dataset.screened(result.model, attrs.evolve(configuration, identify=identify), [recording])
+    dataset = dataset.prepared(dataset.cutoff(result.cutoff_hz))
+    parts = [without_delay(samples, result.effort_delay_s) for samples in dataset.samples()]
+    equations = equations_of(result.model, result.equation_type)
+
+    def joined(values: Callable[[Samples], Array]) -> Array:
+        return np.concatenate([values(part)[part.usable] for part in parts])
+
+    causes = {}
+    for cause, columns in _columns_by_cause(result.model.layout).items():
+        alone = np.zeros_like(result.parameters)
+        alone[columns] = result.parameters[columns]
+        torque = joined(lambda part, alone=alone: equations.predict(alone, part))  # type: ignore[misc]
+        if torque.any():
+            causes[cause] = torque
+    variance = joined(lambda part: prediction_variance(equations, result.covariance, part))
+    return RecordedTorque(
+        joined(lambda part: part.time), equations.channels, equations.quantity, joined(lambda part: part.tau), causes,
+        np.sqrt(variance))
+
+
+def _columns_by_cause(layout: ParameterLayout) -> dict[str, NDArray[np.intp]]:
+    every = np.arange(layout.size)
+    coupled = every[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
+    friction = [COUPLING_TERMS.index(term) for term in FRICTION_TERMS if term in COUPLING_TERMS]
+    return {
+        "bodies": every[: layout.body_size],
+        "rotors": np.concatenate([every[layout.body_size : layout.inertial_size], every[layout.drive("rotor_inertia")],
+            coupled[:, COUPLING_TERMS.index("rotor_inertia")]]),
+        "friction": np.concatenate(
+            [*(every[layout.drive(term)] for term in FRICTION_TERMS), coupled[:, friction].ravel()]),
+        "offset": every[layout.drive("offset")],
+        "stiffness": every[layout.drive("stiffness")],
+        "user terms": every[layout.term_start :],
+    }
 
 
 def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> Plan:

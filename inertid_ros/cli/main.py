@@ -136,9 +136,12 @@ def _parser() -> argparse.ArgumentParser:
     _take(validate, "recordings", "RECORDING", _RECORDING, nargs="+")
     _take(validate, "--urdf", "FILE", "URDF to compare with (default for a result: its own prior)")
 
-    predict = add("predict", "predict torque along a motion, and fill it in as feed-forward", force)
+    predict = add("predict", "predict torque along a motion as feed-forward, or of a recording by cause", settings,
+        force)
     _take(predict, "result", "RESULT_DIR", "")
-    _take(predict, "motion", "MOTION", "a plan.yaml or JointTrajectory in YAML")
+    _take(predict, "motion", "MOTION|RECORDING", "a plan.yaml or JointTrajectory in YAML; or " + _RECORDING)
+    _take(predict, "--table", "FILE",
+        "CSV to write for a recording: measured and predicted torque over time, by bodies, rotors and friction")
     _take(predict, "--fill", "FILE", "JointTrajectory in YAML to write, with the torque in the effort of every point")
 
     payload = add("payload", "identify the payload of a calibrated robot", settings, force)

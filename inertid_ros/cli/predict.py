@@ -1,23 +1,39 @@
-"""``inertid predict``: predict torque along a motion, and write it as feed-forward to the points of a trajectory."""
+"""``inertid predict``: predict torque along a motion, as feed-forward, or that of a recording, by cause."""
 
 import argparse
+import csv
+import io
+from pathlib import Path
 
 import numpy as np
 
-from inertid_ros.calibration.prediction import torque_along
+from inertid_ros.calibration.prediction import RecordedTorque, recorded_torque, torque_along
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.excitation.plan_file import joint_trajectory_text
 from inertid_ros.report.results import Result
 
 from .printing import deliver, number, percent, print_table
-from .settings import inputs
+from .settings import check_same_robot, configuration, inputs, recordings_of_any_length
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    if options.fill:
-        check_file(options.fill, options.force, inputs(options))
+    is_motion = Path(options.motion).suffix in (".yaml", ".yml")
+    for option, path, needs_motion in (("--fill", options.fill, True), ("--table", options.table, False)):
+        if path and is_motion != needs_motion:
+            what = "a motion in YAML" if needs_motion else "a recording"
+            raise ConfigurationError(f"{option} needs {what}; {options.motion} is not one")
+        if path:
+            check_file(path, options.force, inputs(options))
+    if is_motion and (options.config or options.set or options.lock):
+        raise ConfigurationError("--config, --set and --lock have no effect on a motion; leave them out")
     result = Result.load(options.result)
+    return _motion(options, result) if is_motion else _recording(options, result)
+
+
+def _motion(options: argparse.Namespace, result: Result) -> int:
     prediction = torque_along(result, options.motion)
     if options.fill:
         text = joint_trajectory_text(prediction.motion, prediction.joint_names, prediction.torque)
@@ -35,5 +51,43 @@ def run(options: argparse.Namespace) -> int:
     content = {
         "joint_names": prediction.joint_names, "time": prediction.motion.time, "torque": prediction.torque,
         "standard_deviation": prediction.deviation, "limit": limit, "verdict": result.report.get("verdict")}
-    rejected = ["the verdict on this result is 'do not use'"] if result.rejected else []
-    return deliver(options, content, show, options.fill, rejected)
+    return deliver(options, content, show, options.fill, _rejection(result))
+
+
+def _recording(options: argparse.Namespace, result: Result) -> int:
+    config = configuration(options, Configuration)
+    check_same_robot(config, result)
+    (recording,) = recordings_of_any_length([options.motion], config, result.model.recorded_joints)
+    torque = recorded_torque(result, recording, config)
+    if options.table:
+        write_file(options.table, _table(torque).encode(), options.force)
+    columns = {"measured": torque.measured, **torque.causes, "error": torque.measured - torque.predicted,
+        "standard deviation": torque.deviation}
+    rms = {name: np.sqrt(np.mean(values**2, axis=0)) for name, values in columns.items()}
+
+    def show() -> None:
+        quantity, unit = torque.quantity
+        rows = [(channel, *(number(values[index]) for values in rms.values()))
+            for index, channel in enumerate(torque.channels)]
+        print_table(f"{quantity.capitalize()} of the recording and its causes (RMS, {unit})", ("channel", *rms), rows)
+
+    content = {"channels": torque.channels, "rms": rms, "time": torque.time, "measured": torque.measured,
+        "predicted": torque.predicted, "causes": torque.causes, "standard_deviation": torque.deviation,
+        "verdict": result.report.get("verdict")}
+    return deliver(options, content, show, options.table, _rejection(result))
+
+
+def _table(torque: RecordedTorque) -> str:
+    """CSV: time, and for every channel its measurement, prediction, deviation of the prediction, and causes."""
+    parts = {"measured": torque.measured, "predicted": torque.predicted, "standard_deviation": torque.deviation,
+        **torque.causes}
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["time", *(f"{channel}.{part}" for channel in torque.channels for part in parts)])
+    values = np.stack(list(parts.values()), axis=2).reshape(len(torque.time), -1)
+    writer.writerows(np.column_stack([torque.time, values]).tolist())
+    return out.getvalue()
+
+
+def _rejection(result: Result) -> list[str]:
+    return ["the verdict on this result is 'do not use'"] if result.rejected else []

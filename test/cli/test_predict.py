@@ -1,4 +1,4 @@
-"""Torque along a motion, and trajectories with it as feed-forward."""
+"""Torque along a motion and trajectories with it as feed-forward; torque of a recording by cause."""
 
 import json
 
@@ -9,6 +9,7 @@ import yaml
 from support.recordings.synthetic_calibration import calibrated_case
 
 from inertid_ros.cli import main as cli
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.plan_file import joint_trajectory_text, plan_text
@@ -95,3 +96,35 @@ def test_torque_beyond_the_limit_of_the_urdf_is_refused(result, motion, tmp_path
     plan.write_text(yaml.safe_dump(content))
     assert cli.main(["predict", str(result.directory), str(plan)]) == 2
     assert "move slower" in capsys.readouterr().err
+
+
+def test_the_torque_of_a_recording_is_told_by_cause(result, tmp_path, capsys):
+    """The error is that of `validate`; friction and bodies are those of the robot that was recorded."""
+    recording, table = tmp_path / "held.npz", tmp_path / "causes.csv"
+    write_npz(calibrated_case()[0].recordings[1], recording)
+    command = ["predict", str(result.directory), str(recording), "--table", str(table), "--json", "--quiet"]
+    assert cli.main(command) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert cli.main(["validate", str(result.directory), str(recording), "--json", "--quiet"]) == 0
+    validated = json.loads(capsys.readouterr().out)["validation"]
+    np.testing.assert_allclose(content["rms"]["error"], validated["rms_error"], rtol=1e-6)
+    causes = {name: np.array(values) for name, values in content["causes"].items()}
+    np.testing.assert_allclose(sum(causes.values()), content["predicted"], atol=1e-12)
+    coulomb = result.parameters[result.model.layout.drive("coulomb")]
+    assert (np.abs(causes["friction"]).max(axis=0) > coulomb).all() and causes.keys() >= {"bodies", "friction"}
+    rows = np.genfromtxt(table, delimiter=",", names=True, deletechars="")
+    name = result.model.joint_names[0]
+    np.testing.assert_allclose(rows[f"{name}.friction"], causes["friction"][:, 0])
+    np.testing.assert_allclose(rows["time"], content["time"])
+
+
+def test_options_without_effect_are_refused(result, motion, tmp_path, capsys):
+    plan, other = str(tmp_path / "plan.yaml"), tmp_path / "held.npz"
+    write_npz(calibrated_case()[0].recordings[1], other)
+    for arguments, message in (
+        ([plan, "--table", str(tmp_path / "a.csv")], "--table needs a recording"),
+        ([str(other), "--fill", str(tmp_path / "a.yaml")], "--fill needs a motion in YAML"),
+        ([plan, "--set", "prepare.cutoff_hz=5"], "--config, --set and --lock have no effect on a motion"),
+    ):
+        assert cli.main(["predict", str(result.directory), *arguments]) == 2
+        assert message in capsys.readouterr().err
