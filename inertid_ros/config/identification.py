@@ -6,7 +6,7 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import REQUIRED, named, option
+from .option_fields import REQUIRED, TRIPLE, named, option, vector
 from .robot import CHANGING_TERMS, DRIVE_TERMS
 
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
@@ -111,6 +111,18 @@ class MirrorOptions:
 
 
 @attrs.frozen
+class EllipsoidOptions:
+    """Ellipsoid fixed to a link that holds its mass or its centre of mass ([Wensing2018]_ eqs. 21-23)."""
+
+    link: str = option(REQUIRED, "moving link, whose joint frame the ellipsoid is given in", of=str)
+    semi_axes: tuple[float, ...] = option(REQUIRED, "half lengths of its axes [m]", 1e-6, 1e3, of=TRIPLE)
+    centre: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre [m]", 1e3)
+    rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw of its axes [rad]", 10.0)
+    holds: str = option("mass", "mass: all of the link's mass lies inside, or inside the union of several such"
+        " ellipsoids; com: its centre of mass", choices=("mass", "com"))
+
+
+@attrs.frozen
 class ConstraintOptions:
     """Known facts about the robot, beyond physical consistency."""
 
@@ -118,6 +130,8 @@ class ConstraintOptions:
     collision_margin: float = option(1.0, "factor on the axes of the ellipsoids of constraints.collision_shapes", 0.1,
         10.0)
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes of collision shapes")
+    ellipsoids: Mapping[str, EllipsoidOptions] = named(EllipsoidOptions, "ellipsoids that hold the mass (in place of"
+        " those of collision shapes) or the centre of mass of a link", "ellipsoid_names")
     mass: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lowest and highest mass of a link [kg]",
         "mass_link_names", minimum=0.0, maximum=1e6)
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
@@ -133,6 +147,10 @@ class ConstraintOptions:
         for link, (lowest, highest) in self.mass.items():
             if lowest > highest:
                 raise ConfigurationError(f"mass.{link} is {lowest:g} to {highest:g}; give the lowest first")
+        centres = [ellipsoid.link for ellipsoid in self.ellipsoids.values() if ellipsoid.holds == "com"]
+        for link in centres:
+            if centres.count(link) > 1:
+                raise ConfigurationError(f"ellipsoids hold the centre of mass of '{link}' twice; give one of them")
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import attrs
 import numpy as np
+import pinocchio as pin
 
 from inertid_ros.config.identification import ConstraintOptions
 from inertid_ros.core.arrays import Array
@@ -40,12 +41,22 @@ class Constraints(ConstraintOptions):
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
-    """Constraints of a configuration, with ellipsoids from collision shapes if configured."""
-    inside: Ellipsoids = {}
+    """Constraints of a configuration, with its ellipsoids, and with those of collision shapes if configured."""
+    inside: dict[str, tuple[Ellipsoid, ...]] = {}
     if options.collision_shapes:
-        inside = collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
+        inside |= collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
+    own: dict[str, tuple[Ellipsoid, ...]] = {}
+    com_inside: dict[str, Ellipsoid] = {}
+    for given in options.ellipsoids.values():
+        axes = np.asarray(pin.rpy.rpyToMatrix(*given.rpy))
+        ellipsoid = Ellipsoid.from_axes(np.array(given.centre), axes, np.array(given.semi_axes))
+        if given.holds == "com":
+            com_inside[given.link] = ellipsoid
+        else:
+            own[given.link] = (*own.get(given.link, ()), ellipsoid)
     names = ("mass", "total_mass", "at_most", "fixed", "equal", "mirrored")
-    return Constraints(inside=inside, **{name: getattr(options, name) for name in names})
+    given_options = {name: getattr(options, name) for name in names}
+    return Constraints(inside={**inside, **own}, com_inside=com_inside, **given_options)
 
 
 def constrained(

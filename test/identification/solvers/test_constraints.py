@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states, random_urdf
 
-from inertid_ros.config.identification import SOLVERS, IdentifyOptions, MirrorOptions
+from inertid_ros.config.identification import (
+    SOLVERS,
+    ConstraintOptions,
+    EllipsoidOptions,
+    IdentifyOptions,
+    MirrorOptions,
+)
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ConfigurationError, IdentificationError
 from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
     from_pseudo_inertia,
@@ -19,7 +25,7 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.solvers.constraints import Constraints, constrained
+from inertid_ros.identification.solvers.constraints import Constraints, configured_constraints, constrained
 from inertid_ros.identification.solvers.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
@@ -158,6 +164,27 @@ def test_centre_of_mass_stays_inside():
     estimate = identify(model, [samples], constraints=Constraints(com_inside={"link1": shape}))
     offset = mass_com_inertia(estimate.bodies[1]).com - shape.centre
     assert np.linalg.norm(offset) == pytest.approx(0.1, rel=1e-3)
+
+
+def test_configured_ellipsoids_hold_mass_and_centre():
+    model, samples, _ = _experiment()
+    com = mass_com_inertia(identify(model, [samples]).bodies[1]).com
+    turned = {"link": "link1", "semi_axes": (0.1, 0.2, 0.1), "rpy": (0.0, 0.0, np.pi / 2)}  # long along x
+    given = {
+        "case": EllipsoidOptions(**turned, centre=tuple(com + [0.3, 0.0, 0.0])),
+        "lid": EllipsoidOptions(**turned, centre=tuple(com + [0.3, 0.05, 0.0])),
+        "core": EllipsoidOptions(
+            "link2", (0.05, 0.05, 0.05), tuple(mass_com_inertia(model.body_prior[2]).com), holds="com")}
+    constraints = configured_constraints(model, ConstraintOptions(ellipsoids=given))
+    assert set(constraints.inside) == {"link1"} and set(constraints.com_inside) == {"link2"}
+    case, lid = constraints.inside["link1"]
+    np.testing.assert_allclose(case.shape, np.diag([0.2, 0.1, 0.1]) ** 2, atol=1e-12)
+    np.testing.assert_allclose(lid.centre - case.centre, [0, 0.05, 0])
+    estimate = identify(model, [samples], constraints=constraints)
+    assert estimate.consistent and mass_com_inertia(estimate.bodies[1]).com[0] > com[0] + 0.1 - 1e-3
+    assert np.linalg.norm(mass_com_inertia(estimate.bodies[2]).com - given["core"].centre) < 0.05 * (1 + 1e-6)
+    with pytest.raises(ConfigurationError, match="hold the centre of mass of 'link2' twice"):
+        ConstraintOptions(ellipsoids={"a": given["core"], "b": given["core"]})
 
 
 def test_clarabel_agrees_under_constraints():
