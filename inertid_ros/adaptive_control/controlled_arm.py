@@ -23,6 +23,7 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf.joints import JointLimits
 
 from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives, Law, Reference, Tracking
 from .inertial_manifold import HalfSpaces
@@ -230,7 +231,8 @@ class ControlledArm:
         speed = np.where(np.isfinite(urdf.velocity), urdf.velocity, motion.velocity)
         watched = MonitorOptions(**attrs.asdict(monitor))
         self.controller = controller
-        self.monitor = StateMonitor(model.joint_names, (lower, upper), speed, urdf.effort, watched, begin.time)
+        usable = JointLimits(lower, upper, speed, urdf.effort)
+        self.monitor = StateMonitor(model.joint_names, usable, watched, begin.time)
         self.fault, self.largest_error = "", 0.0
         self._limits, self._options = motion, options
         effort = np.asarray(controller.options.effort_limit)

@@ -101,14 +101,14 @@ class Workspace:
                 f"robot '{self.model.name}': its base floats, so only direction combinations can be planned, without an"
                 " earlier result; set excitation.kind and excitation.validation_kind to combinations")
         return plan_floating_base(
-            self.floating, self.model, self.limits, start, options, self.constraints,
-            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)))[0]
+            self.floating, self.limits, start, options, self.constraints,
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)))
 
     def inspected(self, plan: Plan, purpose: str = "", criterion: PlanningProgress | None = None) -> PlannedMotion:
         """Inspect a motion; ExcitationError if it breaks a limit or a constraint."""
         check_plan(plan, self.model, self.limits, constraints=self.constraints)
-        inspection = inspect_plan(
-            plan, self.model, self.limits, self.constraints, self.earlier, self.around, self.floating)
+        robot = self.floating or self.model
+        inspection = inspect_plan(plan, robot, self.limits, self.constraints, self.earlier, self.around)
         return PlannedMotion(purpose, inspection, criterion)
 
 

@@ -15,9 +15,9 @@ class SensorOptions:
     position_resolution: float = option(0.0, "resolution of the encoders; 0 reports every digit [rad or m]", 0.0, 1.0)
     velocity_noise: float = option(2e-3, "noise of the velocities [rad/s or m/s]", 0.0, 10.0)
     effort_noise: float = option(1e-3, "noise of the efforts, as a fraction of the effort limit", 0.0, 1.0)
+    play: float = option(1e-4, "play of the gears between drive and encoder, to either side [rad or m]", 0.0, 0.1)
     base_velocity_noise: float = option(5e-5, "noise of the linear velocity of a floating base [m/s]", 0.0, 1.0)
     base_rate_noise: float = option(8e-5, "noise of the angular velocity of a floating base [rad/s]", 0.0, 1.0)
-    play: float = option(1e-4, "play of the gears between drive and encoder, to either side [rad or m]", 0.0, 0.1)
 
 
 @attrs.frozen

@@ -30,7 +30,7 @@ def test_a_bag_with_other_names_from_replay_to_result(tmp_path: Path) -> None:
         parameters = ros.listen(InertialParameters, "identifier/parameters")
         status = ros.listen(IdentifierStatus, "identifier/status")
         ros.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
-        ros.until(lambda: status and status[-1].recordings, "recording at the identifier")
+        ros.until(lambda: status and status[-1].recordings, "recording at the identifier", 60.0)
         handle = ros.send_goal(Identify, "identifier/identify", Identify.Goal())
         assert ros.result(handle).result.success
         ros.until(lambda: parameters, "parameters")

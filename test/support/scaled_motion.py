@@ -246,7 +246,7 @@ def move(
     start, limits = horizons.plan.start, horizons.limits
     controller, arm = ScaledController(start, drives.cycle, lost), Arm(drives, start)
     monitor = StateMonitor(
-        limits.joint_names, (limits.lower, limits.upper), limits.velocity, limits.effort,
+        limits.joint_names, limits,
         MonitorOptions(tracking_tolerance=tracking_tolerance, progress_tolerance=0.01), BEGIN,
     )  # fmt: skip
     node = Supervisor(horizons, monitor, Lease(1.0, BEGIN, wanted=False), controller)

@@ -13,6 +13,8 @@ import numpy as np
 
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.robot.urdf.joints import JointLimits
 
 # Clock of the stamps.
 _MAX_AGE_GROWTH_S, _MAX_AGE_DROP_S = 0.02, 0.005  # of states, relative to their smallest age so far
@@ -151,9 +153,7 @@ class StateMonitor:
 
     Parameters
     ----------
-    position : tuple of ndarray, shape (n,) each
-        Lower and upper limits of the URDF.
-    velocity, effort : ndarray, shape (n,)
+    limits : JointLimits or MotionLimits
         Limits of the URDF (effort may be infinite).
     now : float
         Steady time [s] at which the timeout of states begins.
@@ -165,19 +165,16 @@ class StateMonitor:
     def __init__(
         self,
         joint_names: Sequence[str],
-        position: tuple[Array, Array],
-        velocity: Array,
-        effort: Array,
+        limits: JointLimits | MotionLimits,
         options: MonitorOptions,
         now: float,
         units: Array | float = 1.0,
     ) -> None:
         self.joint_names, self.options = tuple(joint_names), options
         self.units = np.broadcast_to(units, len(self.joint_names))
-        lower, upper = position
-        width = upper - lower
-        self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
-        self._velocity, self._effort = velocity, effort * options.max_effort_fraction
+        width = limits.upper - limits.lower
+        self._lower, self._upper = limits.lower - 0.1 * width, limits.upper + 0.1 * width
+        self._velocity, self._effort = limits.velocity, limits.effort * options.max_effort_fraction
         self.counts = StateCounts()
         self._begin, self._accepted = now, now
         self._receipts: deque[float] = deque()

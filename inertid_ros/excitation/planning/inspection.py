@@ -21,7 +21,7 @@ from inertid_ros.excitation.planning.measurement_regressor import MotionInformat
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, commanded_model
 
 USAGE_CHANNELS = ("position", "velocity", "acceleration", "effort")
 _TIGHT_USE = 0.9  # used share of a constraint from which the constraint may be the reason for a small motion
@@ -74,20 +74,19 @@ class Inspection:
 
 def inspect_plan(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
-    earlier: EarlierInformation | None = None, around: Surroundings | None = None, floating: RobotModel | None = None,
+    earlier: EarlierInformation | None = None, around: Surroundings | None = None,
 ) -> Inspection:
     """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution.
 
-    ``model`` is the robot as its joints are commanded. If its base floats, ``floating`` is the robot with this base;
-    singular values are then those of its momentum, unscaled.
+    If the base of the robot floats, singular values are those of its momentum, unscaled.
     """
     usages = _usage(constraints, plan)
-    effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
+    effort = prior_effort(commanded_model(model), plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     before: Array | None = None
     weak: tuple[Finding, ...] = ()
-    if floating is not None:
-        momentum = FloatingMomentum.of(floating)
+    if model.free:
+        momentum = FloatingMomentum.of(model)
         (values, vectors), names = momentum.information(plan), momentum.column_names
         condition_number = float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
     else:

@@ -35,7 +35,7 @@ from inertid_ros.identification.base_parameters.closed_form import closed_form_b
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import TreeKinematics
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, commanded_model
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
 _ENDLESS = 1e6  # rad; range of a wheel
@@ -327,14 +327,15 @@ def wheel_limits(
 
 
 def plan_floating_base(
-    model: RobotModel, commanded: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
     constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None,
-) -> tuple[Plan, IntervalPlan]:
+) -> Plan:
     """Plan from ``start`` to the first waypoint of the joints, and through the intervals.
 
-    ``commanded`` is the robot by :func:`.commanded_model`; plan, ``limits``, ``start`` ``(n + w)`` and ``constraints``
-    have its joints. The wheels turn as far in each interval as the options say, or less if they would be too fast.
+    Plan, ``limits``, ``start`` ``(n + w)`` and ``constraints`` have the joints of :func:`.commanded_model`. The wheels
+    turn as far in each interval as the options say, or less if they would be too fast.
     """
+    commanded = commanded_model(model)
     joints = limits.ordered(model.joint_names).scaled(options.limit_use, options.limit_use)
     wheels = limits.ordered(model.wheels.names).scaled(options.limit_use, options.limit_use)
     slowest = float(intervals.range_by_speed(wheels, options.combinations.interval_s).min())
@@ -359,4 +360,4 @@ def plan_floating_base(
 
     planned = plan(feasible_share(plan, constraints))
     check_curve(planned.curve, limits)
-    return replace(planned, condition_number=best.condition_number), best
+    return replace(planned, condition_number=best.condition_number)

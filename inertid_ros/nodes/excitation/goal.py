@@ -294,14 +294,14 @@ class ExcitationGoal:
             raise ExcitationError(silence)
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
-        names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()
+        names, now = robot.model.joint_names, robot.steady()
         options = self._options.monitor
         if robot.commander.streams and not options.state_timeout_s:  # streamed positions do not end at rest
             options = attrs.evolve(options, state_timeout_s=self._options.execution.horizon_s)
         # A wheel at its largest speed counts as a joint at 1 rad/s.
         wheels = np.isin(names, tuple(self._robot_options.wheels))
         units = np.where(wheels, prepared.table.plan.limits.velocity, 1.0)
-        monitor = StateMonitor(names, (limits.lower, limits.upper), limits.velocity, limits.effort, options, now, units)
+        monitor = StateMonitor(names, robot.model.limits, options, now, units)
         self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
         self.supervisor.start(now, robot.clock_ahead())

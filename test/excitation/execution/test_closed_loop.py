@@ -79,8 +79,7 @@ def run(
     """
     robot, follower, options = Robot(), Follower(TABLE.plan.start), MonitorOptions()
     limits = TABLE.limits
-    reach = limits.lower, limits.upper
-    watch = StateMonitor(limits.joint_names, reach, limits.velocity, limits.effort, options, BEGIN)
+    watch = StateMonitor(limits.joint_names, limits, options, BEGIN)
     lease = Lease(options.lease_timeout_s, BEGIN)
     ends, stop, frozen, due = [np.inf], np.nan, TABLE.plan.start, BEGIN
     changed, rng = False, np.random.default_rng(0)
@@ -150,8 +149,7 @@ def test_an_undisturbed_motion_runs_to_its_end():
 def test_a_motion_begins_when_its_first_horizon_has_arrived():
     limits, sent = TABLE.limits, []
     options = MonitorOptions()
-    reach = limits.lower, limits.upper
-    watch = StateMonitor(limits.joint_names, reach, limits.velocity, limits.effort, options, BEGIN)
+    watch = StateMonitor(limits.joint_names, limits, options, BEGIN)
     commands = Commands(lambda horizon, _: sent.append(horizon))
     node = Supervisor(TABLE, watch, Lease(options.lease_timeout_s, BEGIN), commands)
     node.start(BEGIN, EPOCH)

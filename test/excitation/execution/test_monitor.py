@@ -5,6 +5,7 @@ import pytest
 
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.monitor import Lease, RobotClock, StateMonitor
+from inertid_ros.robot.urdf.joints import JointLimits
 
 NAMES = ("shoulder", "elbow")
 ELBOW = 0.5 * np.cos(2.0)  # rad, where it is after two seconds
@@ -14,7 +15,7 @@ EPOCH = 1.8e9  # ROS time minus steady time in these tests
 def make(**options) -> StateMonitor:
     one = np.ones(2)
     options = MonitorOptions(**{"state_timeout_s": 0.03, "rate_window_s": 0.5, **options})
-    return StateMonitor(NAMES, (-2 * one, 2 * one), one, 50 * one, options, 0.0)
+    return StateMonitor(NAMES, JointLimits(-2 * one, 2 * one, one, 50 * one), options, 0.0)
 
 
 def give(monitor, stamp, clock, now, **values):
@@ -112,7 +113,8 @@ def test_faults_stop_the_motion_soon(spoil, words, within):
 def test_an_infinite_position_is_rejected_also_where_a_joint_has_no_limits():
     unlimited = np.full(2, np.inf)
     options = MonitorOptions(state_timeout_s=0.03)
-    monitor = StateMonitor(NAMES, (-unlimited, unlimited), np.ones(2), 50 * np.ones(2), options, 0.0)
+    limits = JointLimits(-unlimited, unlimited, np.ones(2), 50 * np.ones(2))
+    monitor = StateMonitor(NAMES, limits, options, 0.0)
     fault, now = Stream(monitor, after(2.0, with_values(position=np.array([np.inf, 0.0])))).run(3.0)
     assert "position is not finite" in fault and now < 2.1
 
@@ -128,7 +130,8 @@ def test_tracking_error_stops_the_motion():
 def test_distances_of_fast_wheels_count_in_larger_units():
     one = np.ones(2)
     for units, stopped in ((1.0, True), (np.array([20.0, 1.0]), False)):
-        monitor = StateMonitor(NAMES, (-2 * one, 2 * one), one, 50 * one, MonitorOptions(), 0.0, units)
+        limits = JointLimits(-2 * one, 2 * one, one, 50 * one)
+        monitor = StateMonitor(NAMES, limits, MonitorOptions(), 0.0, units)
         give(monitor, EPOCH, EPOCH, 0.0, position=np.zeros(2), effort=np.zeros(2))
         assert bool(monitor.tracking_error(np.array([1.0, 0.0]))) == stopped
         assert "'elbow' is 0.2 rad" in monitor.tracking_error(np.array([0.0, 0.2]))

@@ -66,8 +66,7 @@ def stream(table: HorizonTable, pauses: dict[float, float], look_first: bool = F
     """A run, with pauses of its sender ``{when: length}`` [s]."""
     limits, now = table.limits, BEGIN
     options = MonitorOptions(state_timeout_s=2.0, max_age_s=10.0, min_rate_hz=1.0, rate_window_s=10.0)
-    reach = limits.lower, limits.upper
-    monitor = StateMonitor(limits.joint_names, reach, limits.velocity, limits.effort, options, now)
+    monitor = StateMonitor(limits.joint_names, limits, options, now)
     robot, times = StreamedRobot(), [now]
     run = Supervisor(table, monitor, Lease(1.0, now, wanted=False), robot)
     run.start(now)
