@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import attrs
 import numpy as np
 
 from inertid_ros.config.configuration import ExcitationConfiguration
@@ -87,6 +88,7 @@ class Workspace:
         refuse_free_base(model)
         limits = motion_limits(model, limit_options)
         if floating is not None:
+            options = attrs.evolve(options, mounting="none")  # it moves in its surroundings
             accelerated = limit_options.acceleration
             limits = wheel_limits(limits, floating.wheels.names, options.combinations, accelerated)
         constraints = motion_constraints(model, limits, options)

@@ -110,10 +110,9 @@ EFFECTS = (
         {"excitation.balance.support": GIVEN}),
     Effect("excitation.balance.ground_m",
         {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
-    Effect(  # plans for a floating robot ignore its surroundings and its torques
-        "excitation.floor_m excitation.collision.obstacles excitation.collision.clearance_m"
-        " excitation.collision.obstacle_clearance_m excitation.collision.ignored excitation.collision.srdf"
-        " excitation.balance limits.effort limits.effort_fraction",
+    Effect(  # a floating robot moves in its surroundings
+        "excitation.floor_m excitation.collision.obstacles excitation.collision.obstacle_clearance_m"
+        " excitation.balance excitation.mounting",
         {"robot.base": ("fixed",)},
     ),
 )

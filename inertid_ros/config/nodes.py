@@ -257,6 +257,9 @@ NODE_EFFECTS = (
     Effect("urdf start controller simulation", {"legged_robot.robot": ABSENT}),
     Effect("fault.silent_plates fault.frozen_plates fault.reversed_plates", {"legged_robot.robot": GIVEN}),
     Effect("limits.effort limits.effort_fraction", {"control.effort_fraction": ()}),
-    Effect("control.speed control.dead_zone", {"control.law": ("natural", "pullback")}),
+    Effect("control.speed control.dead_zone control.friction_weight control.masses control.inside_links",
+        {"control.law": ("natural", "pullback")}),
+    Effect("odometry monitor.wheel_speed monitor.base_speed monitor.base_rate", {"robot.base": ("free",)}),
+    Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}),
 )
 """Parameters that have an effect only with certain other parameters."""

@@ -36,7 +36,7 @@ def files(tmp_path_factory):
     robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
     (folder / "config.yaml").write_text(robot)
     named = f"robot:\n  base: free\n  wheels: {json.dumps(dict.fromkeys(WHEELS, {}))}\n"
-    quick = "excitation:\n  kind: combinations\n  validation_kind: combinations\n  mounting: none\n"
+    quick = "excitation:\n  kind: combinations\n  validation_kind: combinations\n"
     quick += "  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
     (folder / "excite.yaml").write_text(named + quick)
     wheels = [wheel_urdf(name, "L0", " ".join(map(str, wheel["axis"])), 0.1) for name, wheel in WHEELS.items()]

@@ -24,8 +24,7 @@ pytestmark = pytest.mark.xdist_group("space_robot")  # whose simulation takes se
 WHEELS = {f"wheel_{axis}": WheelOptions() for axis in "xyz"}
 OPTIONS = RobotOptions(drive_terms=(), base="free", gravity=(0.0, 0.0, 0.0), wheels=WHEELS)
 QUICK = CombinationOptions(orders=1, starts=3, iterations=1, offered=24, samples=3)
-EXCITATION = ExcitationOptions(
-    kind="combinations", validation_kind="combinations", mounting="none", combinations=QUICK)
+EXCITATION = ExcitationOptions(kind="combinations", validation_kind="combinations", combinations=QUICK)
 
 
 @pytest.fixture(scope="module")

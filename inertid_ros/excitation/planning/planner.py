@@ -49,8 +49,7 @@ def refuse_free_base(model: RobotModel) -> None:
     if model.free:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; set robot.base to"
-            " fixed for a robot whose root link rests on the ground, or set robot.wheels for a floating robot and plan"
-            " with inertid excite"
+            " fixed for a robot whose root link rests on the ground, or set robot.wheels for a floating robot"
         )
 
 

@@ -131,7 +131,7 @@ class ExcitationGoal:
     def excessive_rate(self, velocity: Array, twist: Array) -> str:
         """Reason to stop because a wheel or the floating base moves too fast, or empty.
 
-        Arguments are the measured velocities of the joints ``(n,)`` and the twist of the base ``(6,)``.
+        Arguments are the measured velocities of the joints ``(n,)`` and the twist of the base ``(6,)``, NaN if unknown.
         """
         robot, options = self._robot.model, self._options.monitor
         for name, speed, limit in zip(robot.joint_names, np.abs(velocity), robot.limits.velocity, strict=True):
@@ -141,7 +141,10 @@ class ExcitationGoal:
                     " wheels down before the next motion, or lower excitation.combinations.wheel_range")
         rates = ("speed", twist[:3], "m/s", options.base_speed), ("rate", twist[3:], "rad/s", options.base_rate)
         for key, part, unit, limit in rates:
-            if (size := float(np.linalg.norm(part))) > limit:
+            size = float(np.linalg.norm(part))
+            if np.isfinite(limit) and np.isnan(size):
+                return "the twist of the base is not received; check the topic odometry"
+            if size > limit:
                 return f"the base moves at {size:.3g} {unit}, more than monitor.base_{key} {limit:g}; move slower"
         return ""
 

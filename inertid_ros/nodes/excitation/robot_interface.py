@@ -22,6 +22,7 @@ from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 from .commander import COMMANDERS, Commander
 
 _CONTROLLER_STATE_PERIOD_S = 0.02  # between two reads of the controller's state, which is published every cycle
+_ODOMETRY_TIMEOUT_S = 0.5  # an older twist is unknown; a base of tons changes it slowly
 _RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder is ignored
 
 
@@ -114,7 +115,7 @@ class RobotInterface(RobotStates):
         )
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
-        self.base_twist = np.zeros(6)  # of a floating base, measured last
+        self._odometry = -float("inf"), np.zeros(6)  # time of the last twist of a floating base, and twist
         if options.odometry:
             node.create_subscription(Odometry, options.odometry, self._take_odometry, STATE)
 
@@ -155,6 +156,12 @@ class RobotInterface(RobotStates):
     def position(self) -> Array:
         """Return the position ``(n,)`` of the robot at rest [rad or m]."""
         return self.window.position()
+
+    @property
+    def base_twist(self) -> Array:
+        """Twist ``(6,)`` of a floating base; NaN without a recent one."""
+        received, twist = self._odometry
+        return twist if time.monotonic() - received <= _ODOMETRY_TIMEOUT_S else np.full(6, np.nan)
 
     @property
     def recorder_writes(self) -> bool:
@@ -216,7 +223,8 @@ class RobotInterface(RobotStates):
 
     def _take_odometry(self, message: Odometry) -> None:
         twist = message.twist.twist
-        self.base_twist = np.array([[part.x, part.y, part.z] for part in (twist.linear, twist.angular)]).ravel()
+        rates = np.array([[part.x, part.y, part.z] for part in (twist.linear, twist.angular)]).ravel()
+        self._odometry = time.monotonic(), rates
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)

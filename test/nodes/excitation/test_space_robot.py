@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +17,33 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from support.package_parameters import parameters_in
 
 from inertid_ros.action import Excite
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.robot import RobotOptions, WheelOptions
+from inertid_ros.nodes.excitation.goal import ExcitationGoal
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 pytestmark = pytest.mark.realtime
 QUICK = {f"excitation.combinations.{key}": value
     for key, value in {"orders": 1, "starts": 2, "iterations": 1, "offered": 4, "most": 2}.items()}
+
+
+@pytest.mark.parametrize(("limits", "velocity", "twist", "message"), [
+    ({}, [1.0, 19.0], [0.1, 0, 0, 0, 0, 0], ""),
+    ({}, [9.0, -21.0], [0.1, 0, 0, 0, 0, 0], "wheel 'wheel' turns at 21 rad/s, more than 20;"),
+    ({"base_speed": 0.05}, [0.0, 0.0], [0.03, 0.05, 0, 1, 0, 0], "the base moves at 0.0583 m/s, more than"),
+    ({"base_rate": 0.05}, [0.0, 0.0], [9, 9, 9, 0, 0, 0.06], "the base moves at 0.06 rad/s, more than"),
+    ({"base_rate": 0.05}, [0.0, 0.0], [np.nan] * 6, "the twist of the base is not received"),
+    ({}, [0.0, 0.0], [np.nan] * 6, ""),
+])
+def test_rates_beyond_their_limits_are_named(
+    limits: dict[str, float], velocity: list[float], twist: list[float], message: str
+) -> None:
+    model = SimpleNamespace(joint_names=("arm", "wheel"), limits=SimpleNamespace(velocity=np.array([1.0, 20.0])))
+    goal = SimpleNamespace(
+        _robot=SimpleNamespace(model=model), _robot_options=RobotOptions(base="free", wheels={"wheel": WheelOptions()}),
+        _options=SimpleNamespace(monitor=MonitorOptions(**limits)))
+    reason = ExcitationGoal.excessive_rate(goal, np.array(velocity), np.array(twist))  # type: ignore[arg-type]
+    assert reason.startswith(message) if message else not reason
 
 
 def change_state(ros: RosClient, transition: int) -> bool:
