@@ -1,56 +1,75 @@
 """Faults around a moving robot on running nodes: clock steps, floods, exceptions, a recorder that dies."""
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from support.latencies import Latencies
 from support.nodes.armed_excitation import PARAMETERS, excitation_in
 from support.nodes.fake_robot import FakeRobot
+from support.nodes.processes import raise_priority
 from support.nodes.quick_parameters import SHORT_MOTION
-from support.nodes.ros_client import RosClient, ros_client_in
+from support.nodes.ros_client import ros_client_in
 from support.paths import SUPPORT
 
 from inertid_ros.action import Excite
-from inertid_ros.ros.conversions import to_time
 
 pytestmark = pytest.mark.realtime
 FAULTY = SUPPORT / "nodes" / "faulty_excitation.py"
 
 
-class SteppingClock:
-    """ROS time from a thread: the system's time plus an offset that a test may change at once."""
+CLOCK = """
+import sys, threading, time
+import rclpy
+from rosgraph_msgs.msg import Clock
+from inertid_ros.ros.conversions import to_time
 
-    def __init__(self, ros: RosClient) -> None:
-        self.offset_s = 0.0
-        self._publisher = ros.node.create_publisher(Clock, "/clock", 10)
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+offsets = [0.0]
+
+
+def read():
+    for line in sys.stdin:
+        offsets.append(float(line))
+
+
+threading.Thread(target=read, daemon=True).start()
+rclpy.init()
+publisher = rclpy.create_node("stepping_clock").create_publisher(Clock, "/clock", 10)
+while True:
+    publisher.publish(Clock(clock=to_time(time.time_ns() + round(offsets[-1] * 1e9))))
+    time.sleep(0.005)
+"""
+
+
+class SteppingClock:
+    """ROS time from a process of its own: the system's time plus an offset that a test may change at once."""
 
     def __enter__(self) -> "SteppingClock":
-        self._thread.start()
+        self._process = subprocess.Popen([sys.executable, "-c", CLOCK], stdin=subprocess.PIPE, text=True)
+        raise_priority(self._process.pid)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._end.set()
-        self._thread.join()
+        self._process.kill()
+        self._process.wait()
 
-    def _run(self) -> None:
-        while not self._end.wait(0.005):
-            self._publisher.publish(Clock(clock=to_time(time.time_ns() + round(self.offset_s * 1e9))))
+    def step(self, offset_s: float) -> None:
+        assert self._process.stdin is not None
+        print(offset_s, file=self._process.stdin, flush=True)
 
 
 def test_a_step_of_the_clock_changes_nothing(tmp_path: Path, latencies: Latencies) -> None:
     """The node's clock steps in motion, the robot's does not."""
     parameters = {**PARAMETERS, "use_sim_time": True}
-    with excitation_in(tmp_path, latencies, parameters) as excitation, SteppingClock(excitation.ros) as clock:
+    with SteppingClock() as clock, excitation_in(tmp_path, latencies, parameters) as excitation:
         excitation.ready()
         goal = excitation.moving_fast()
-        clock.offset_s = -5.0
+        clock.step(-5.0)
         excitation.expect(goal, Excite.Result.SUCCEEDED, "done")
         excitation.expect_rest()
 
