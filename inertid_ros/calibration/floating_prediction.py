@@ -44,9 +44,7 @@ def prediction_errors(
 def _twist(model: RobotModel, bodies: Array, samples: Samples) -> Array:
     """Twist ``(N, 6)`` of the base at zero total momentum; ``samples.tau`` is minus the momentum of the wheels."""
     standing = np.zeros((len(samples.q), len(model.wheels.names)))
-    inertia, momentum = BaseMotion(model.tree, bodies, model.wheels).momentum(
-        samples.q[:, 7:], samples.v[:, 6:], standing)
-    return np.asarray(np.linalg.solve(inertia, (samples.tau - momentum)[..., None])[..., 0])
+    return BaseMotion(model.tree, bodies, model.wheels).twist(samples.q[:, 7:], samples.v[:, 6:], standing, samples.tau)
 
 
 def _predicted_torque(model: RobotModel, bodies: Array, samples: Samples) -> Array:

@@ -41,7 +41,7 @@ from inertid_ros.excitation.planning.planner import (
 )
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.identification.information.information import EarlierInformation
-from inertid_ros.robot.model import RobotModel, commanded_model, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 FITTED, HELD_OUT = "to fit", "to validate"
 _PLANNED_FRACTION = 0.8
@@ -84,7 +84,7 @@ class Workspace:
             from .earlier_result import earlier_result  # late, as this import takes as long as all others
 
             model, earlier = earlier_result(prior, model)
-        model = commanded_model(model)
+        model = model.commanded
         refuse_free_base(model)
         limits = motion_limits(model, limit_options)
         if floating is not None:

@@ -115,13 +115,13 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
     def joined(values: Callable[[Samples], Array]) -> Array:
         return np.concatenate([values(part)[part.usable] for part in parts])
 
-    causes = {}
-    for cause, columns in _columns_by_cause(result.model.layout).items():
+    def caused_by(columns: NDArray[np.intp]) -> Array:
         alone = np.zeros_like(result.parameters)
         alone[columns] = result.parameters[columns]
-        torque = joined(lambda part, alone=alone: equations.predict(alone, part))  # type: ignore[misc]
-        if torque.any():
-            causes[cause] = torque
+        return joined(lambda part: equations.predict(alone, part))
+
+    torques = {cause: caused_by(columns) for cause, columns in _columns_by_cause(result.model.layout).items()}
+    causes = {cause: torque for cause, torque in torques.items() if torque.any()}
     variance = joined(lambda part: prediction_variance(equations, result.covariance, part))
     return RecordedTorque(
         joined(lambda part: part.time), equations.channels, equations.quantity, joined(lambda part: part.tau), causes,

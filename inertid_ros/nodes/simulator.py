@@ -25,7 +25,7 @@ from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.samples import StateSample
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.body_changes import load_bodies, perturb
-from inertid_ros.robot.model import RobotModel, commanded_model, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
@@ -145,8 +145,7 @@ class SimulatedArm(Simulation):
         urdf = packaged_urdf("space_robot") if floating else example_urdf()
         super().__init__(node, options, load_model(read_description(options.urdf or urdf), options.robot))
         start = np.array(options.start) if options.start else None
-        commanded = commanded_model(self.truth)
-        self.robot = robot = SimulatedRobot(commanded, options.simulation, start=start, floating=floating)
+        self.robot = robot = SimulatedRobot(self.truth.commanded, options.simulation, start=start, floating=floating)
         self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR) if floating else None
         self.channel = FaultyChannel(np.random.default_rng(options.simulation.seed))
         self._apply_faults()

@@ -193,6 +193,22 @@ class RobotModel:
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
+    @cached_property
+    def commanded(self) -> "RobotModel":
+        """Robot as its controller moves it, by :func:`commanded_options`: this robot itself, unless it has wheels.
+
+        ModelError if a wheel is not a joint of the URDF.
+        """
+        if not self.wheels.names:
+            return self
+        commanded = replace(load_model(self.urdf, commanded_options(self.options)), folder=self.folder)
+        for name in self.wheels.names:
+            if name not in commanded.joint_names:
+                raise ModelError(
+                    f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous"
+                    f" joint '{name}' whose child is the wheel")
+        return commanded
+
     def with_layout(self, **changes: Any) -> "RobotModel":
         """Copy with changed fields of the layout, such as ``terms`` or ``transition_speeds``."""
         return replace(self, layout=replace(self.layout, **changes))
@@ -245,19 +261,6 @@ def commanded_options(options: RobotOptions) -> RobotOptions:
     if not options.wheels:
         return options
     return attrs.evolve(options, base="fixed", gravity=(0.0, 0.0, 0.0), wheels={})
-
-
-def commanded_model(model: RobotModel) -> RobotModel:
-    """Robot by :func:`commanded_options`; ModelError if a wheel is not a joint of the URDF."""
-    if not model.wheels.names:
-        return model
-    commanded = replace(load_model(model.urdf, commanded_options(model.options)), folder=model.folder)
-    for name in model.wheels.names:
-        if name not in commanded.joint_names:
-            raise ModelError(
-                f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous joint"
-                f" '{name}' whose child is the wheel")
-    return commanded
 
 
 def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:

@@ -14,7 +14,7 @@ from inertid_ros.config.simulation import DriveOptions, SensorOptions, Simulatio
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.floating_base_motion import BaseMotion
-from inertid_ros.robot.model import RobotModel, commanded_model, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import packaged_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
@@ -36,7 +36,7 @@ def truth() -> RobotModel:
 def recordings(truth: RobotModel) -> list[Recording]:
     """Two motions one after the other, the second from where the first ended, without friction and noise."""
     quiet = SimulationOptions(drives=DriveOptions(0, 0, 0, 0, 0), sensors=SensorOptions(0, 0, 0, 0, 0, 0, 0))
-    robot = SimulatedRobot(commanded_model(truth), quiet, floating=True)
+    robot = SimulatedRobot(truth.commanded, quiet, floating=True)
     space, found = Workspace.of(truth, LimitOptions(), EXCITATION), []
     for name, options in (("first", EXCITATION), ("second", EXCITATION.held_out)):
         plan = space.planned(robot.desired()[0], options, lambda report: None)
@@ -81,7 +81,7 @@ def test_what_cannot_be_commanded_is_named(truth: RobotModel) -> None:
     wheel = WheelOptions(0.1, "L0", (1.0, 0.0, 0.0))
     other = load_model(truth.urdf, attrs.evolve(OPTIONS, wheels={"flywheel": wheel}))
     with pytest.raises(ModelError, match="wheel 'flywheel': is not a joint of the URDF, so that no controller"):
-        commanded_model(other)
+        _ = other.commanded
     space = Workspace.of(truth, LimitOptions(), EXCITATION)
     with pytest.raises(ExcitationError, match="set excitation.kind and excitation.validation_kind to combinations"):
         space.planned(np.zeros(9), attrs.evolve(EXCITATION, kind="fourier"), lambda report: None)

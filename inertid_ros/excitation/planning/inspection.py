@@ -21,7 +21,7 @@ from inertid_ros.excitation.planning.measurement_regressor import MotionInformat
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
-from inertid_ros.robot.model import RobotModel, commanded_model
+from inertid_ros.robot.model import RobotModel
 
 USAGE_CHANNELS = ("position", "velocity", "acceleration", "effort")
 _TIGHT_USE = 0.9  # used share of a constraint from which the constraint may be the reason for a small motion
@@ -81,7 +81,7 @@ def inspect_plan(
     If the base of the robot floats, singular values are those of its momentum, unscaled.
     """
     usages = _usage(constraints, plan)
-    effort = prior_effort(commanded_model(model), plan.position, plan.velocity, plan.acceleration)
+    effort = prior_effort(model.commanded, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     before: Array | None = None
     weak: tuple[Finding, ...] = ()

@@ -35,7 +35,7 @@ from inertid_ros.identification.base_parameters.closed_form import closed_form_b
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import TreeKinematics
-from inertid_ros.robot.model import RobotModel, commanded_model
+from inertid_ros.robot.model import RobotModel
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
 _ENDLESS = 1e6  # rad; range of a wheel
@@ -195,6 +195,10 @@ def improve_motion(
     return best
 
 
+def _penalty(constraints: Sequence[Constraint], motion: MotionSamples) -> float:
+    return float(sum(constraint.penalty(motion).value for constraint in constraints))
+
+
 def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
 ) -> IntervalPlanningProblem:
@@ -203,7 +207,7 @@ def fixed_base_problem(
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
-        penalty = float(sum(constraint.penalty(motion).value for constraint in constraints))
+        penalty = _penalty(constraints, motion)
         return criterion.measured.regressor(motion, criterion.columns), v, penalty
 
     inner = limits.scaled(options.limit_use, options.limit_use)
@@ -332,21 +336,19 @@ def plan_floating_base(
 ) -> Plan:
     """Plan from ``start`` to the first waypoint of the joints, and through the intervals.
 
-    Plan, ``limits``, ``start`` ``(n + w)`` and ``constraints`` have the joints of :func:`.commanded_model`. The wheels
+    Plan, ``limits``, ``start`` ``(n + w)`` and ``constraints`` have the joints of ``model.commanded``. The wheels
     turn as far in each interval as the options say, or less if they would be too fast.
     """
-    commanded = commanded_model(model)
     joints = limits.ordered(model.joint_names).scaled(options.limit_use, options.limit_use)
     wheels = limits.ordered(model.wheels.names).scaled(options.limit_use, options.limit_use)
     slowest = float(intervals.range_by_speed(wheels, options.combinations.interval_s).min())
     combinations = attrs.evolve(
         options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
-    chain, own = TreeKinematics.of(commanded), model.joint_names + model.wheels.names
+    chain, own = TreeKinematics.of(model.commanded), model.joint_names + model.wheels.names
     order = [own.index(name) for name in limits.joint_names]
 
     def penalty(q: Array, v: Array, a: Array) -> float:
-        motion = MotionSamples(chain, q[:, order], v[:, order], a[:, order])
-        return float(sum(constraint.penalty(motion).value for constraint in constraints))
+        return _penalty(constraints, MotionSamples(chain, q[:, order], v[:, order], a[:, order]))
 
     problem = floating_problem(model, joints, combinations, penalty)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
@@ -356,7 +358,7 @@ def plan_floating_base(
     def plan(share: float) -> Plan:
         motion = replace(best.motion, start=begin + share * (first - begin), range=share * best.motion.range)
         both = Concatenation([_ramp(begin, motion.waypoints[0], whole), motion.trajectory])
-        return plan_with(options, commanded, both, whole).ordered(limits.joint_names)
+        return plan_with(options, model.commanded, both, whole).ordered(limits.joint_names)
 
     planned = plan(feasible_share(plan, constraints))
     check_curve(planned.curve, limits)
