@@ -75,7 +75,8 @@ class IdentifyOptions:
         choices=("consistent", *ESTIMATORS))
     regularizer: str = option("entropic", "measure of the distance to the prior: entropic; relative, if every"
         " parameter is known up to some per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
-        " OSQP) or geodesic", choices=REGULARIZERS)
+        " OSQP) or geodesic (geodesic distance to the equation of every sample, slow, and for little noise only)",
+        choices=REGULARIZERS)
     solver: str = option("interior_point", "solver of convex regularizers: interior_point (built in) or clarabel"
         " (through CVXPY)", choices=SOLVERS)
     prior_spread: float = option(0.0, "standard deviation of a link's distance to its prior; 0 estimates it from"

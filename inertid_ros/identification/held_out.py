@@ -77,12 +77,12 @@ def refitted(
 
     Parameters
     ----------
-    recordings, information : part of the data; classical estimators use the recordings
+    recordings, information : part of the data; classical estimators and the geodesic regularizer use the recordings
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
     information = replace(information, earlier=estimate.information.earlier)
-    data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
+    data = FitData(estimate.equations, tuple(recordings), information, prior_spreads=estimate.own_prior_spreads)
     fit = replace(MapFit.of(data, options, constraints), left_out=estimate.left_out)
     return fit.refitted(estimate)
 

@@ -102,6 +102,8 @@ def identify(
             raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
         classical = _classical(prepared, options, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
+    if options.regularizer == "geodesic":
+        _check_geodesic(prepared, constraints)
     estimate = _fitted(prepared, options, constraints, progress)
     if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):
         for _ in range(_LOAD_ITERATIONS):
@@ -114,13 +116,15 @@ def identify(
 def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> bool:
     """Check whether a fit can read samples one recording at a time and keep only their information.
 
-    Some options need every sample: classical estimators use the residual of every sample, fitted Stribeck speeds,
+    Some options need every sample: classical estimators use the residual of every sample, geodesic least squares its
+    hyperplane, fitted Stribeck speeds,
     drive gains and friction under load change the equations of every sample, and equations of momentum average the
     noise of their regressor over all samples.
     """
     equations = equations_of(source, options.equations)
     return (
         options.estimator == "consistent"
+        and options.regularizer != "geodesic"
         and not options.fit_stribeck_speed
         and not options.drive_gains
         and equations.equation_type == "force"
@@ -148,7 +152,7 @@ def _fitted(
         fit = fit.with_chosen_terms()
         # Count all independent samples at full weight, under the prior spread found so far.
         fit = fit.undiscounted()
-    return fit.estimate()
+    return fit.with_bodies_of_samples().estimate()
 
 
 def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
@@ -184,6 +188,15 @@ def _prepared_data(
     if (delay is not None and delay.removed) or len(chosen) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices
+
+
+def _check_geodesic(data: FitData, constraints: Constraints) -> None:
+    if constraints != Constraints():
+        raise IdentificationError("identify.regularizer: 'geodesic' takes no constraints; drop them or use entropic")
+    if not data.recordings or data.information.earlier is not None:
+        raise IdentificationError(
+            "identify.regularizer: 'geodesic' needs every sample, not only information or an earlier result; give"
+            " recordings or use entropic")
 
 
 def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints) -> LeastSquaresEstimate:

@@ -30,7 +30,7 @@ from inertid_ros.identification.solvers.convex_program import Solution
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.identification.solvers.regularizers import Regularization
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, dense_equations
 
 from .term_significance import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
 
@@ -193,15 +193,41 @@ class MapFit:
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without left-out parameters."""
-        R, z = self.map_problem.coordinates.normalise(*self.data.information.whitened(weights))
+        return self._normalised(*self.data.information.whitened(weights))
+
+    def _normalised(self, R: Array, z: Array) -> tuple[Array, Array]:
+        R, z = self.map_problem.coordinates.normalise(R, z)
         R[:, np.isin(self.map_problem.coordinates.layout.names, self.left_out)] = 0.0
         return R, z
 
     def refitted(self, estimate: Estimate) -> Array:
         """Fit parameters ``(p,)`` once, with the channel weights and the prior spread of an estimate."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
-        R, z = self.normalised_equations(estimate.weights)
-        return self._physical(self.map_problem.solve(R, z, regularization))
+        ones = np.ones(len(estimate.weights))
+        fit = replace(self, regularization=regularization, deviation=1 / estimate.weights, fraction=ones, discount=1.0)
+        fit = replace(fit, solution=self.map_problem.solve(*fit.normalised_equations(fit.weights), regularization))
+        return fit.with_bodies_of_samples().parameters
+
+    def with_bodies_of_samples(self) -> "MapFit":
+        """Under the geodesic regularizer, fit bodies again by geodesic least squares to the equations of all samples.
+
+        Compressed equations do not serve: the method weighs how far the hyperplane of each single sample is. Of a
+        low-passed signal, every ``stride``-th sample is used and counts ``stride`` times.
+        """
+        if self.regularization.regularizer != "geodesic":
+            return self
+        equations, rows, targets = self.data.equations, [], []
+        for samples in self.data.recordings:
+            stride = samples.stride_of_products
+            weights = self.weights * np.sqrt(stride)
+            for blocks in dense_equations(equations, samples.select(slice(None, None, stride))):
+                for weight, columns, (A, b) in zip(weights, equations.columns, blocks, strict=True):
+                    rows.append(np.zeros((len(b), equations.model.layout.size)))
+                    rows[-1][:, columns] = weight * A
+                    targets.append(weight * b)
+        A, b = self._normalised(np.vstack(rows), np.concatenate(targets))
+        return replace(
+            self, solution=self.map_problem.with_geodesic_bodies(self._solved, A, b, self.regularization))
 
     def without_outliers(self) -> "MapFit":
         """Leave gross outliers out, then discount samples for the correlation of their residuals.

@@ -12,7 +12,8 @@ _MEAN_STEPS = 100
 def nearest_points(S: Array, projections: Projections) -> Array:
     """Nearest points ``(m, nb, 4, 4)`` of all hyperplanes ([Lee2019]_ eq. 3.4.41)."""
     root = matrix_function(S, np.sqrt)
-    return root @ matrix_function(-projections.distance[:, None, None, None] * projections.direction, np.exp) @ root
+    along = (projections.vectors * np.exp(-projections.w)[..., None, :]) @ np.swapaxes(projections.vectors, -1, -2)
+    return root @ along @ root
 
 
 def karcher_mean(points: Array, weights: Array, tolerance: float = 1e-12) -> Array:

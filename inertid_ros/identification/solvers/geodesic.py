@@ -6,6 +6,7 @@ definite pseudo-inertias ``(nb, 4, 4)``.
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -44,7 +45,8 @@ _ORTHONORMAL_BASIS = np.einsum(
 _NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, that is negligible
 _MAX_GEODESIC_STEPS = 100
 _MAX_GEODESIC_HALVINGS = 30
-_SHORT_GEODESIC = 0.1
+_EQUAL_SHARE = 1e-6  # of the largest eigenvalue: closer eigenvalues count as equal
+_SHORT_GEODESIC, _MAX_DISCARDED = 0.1, 0.01  # a longer step discards at most this share of hyperplanes
 
 
 def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array, fallback: Array) -> Solution:
@@ -198,17 +200,55 @@ class Hyperplanes:
 
 @dataclass(frozen=True)
 class Projections:
-    """Distances and directions from one point ``S`` to the nearest points of all hyperplanes.
+    """Nearest points of all hyperplanes to one point ``S``.
+
+    The nearest point is ``S^1/2 exp(-V diag(w) V^T) S^1/2`` with the eigenvectors V of ``S^1/2 X S^1/2``.
 
     Attributes
     ----------
     exists : (m,), False if the hyperplane misses the cone or is too far for a unique nearest point
-    direction : (m, nb, 4, 4), unit tangent, in coordinates whitened by ``S``, along which the distance grows
+    sigma : (m, nb, 4), eigenvalues of ``S^1/2 X S^1/2``, per row up to a common factor
+    vectors : (m, nb, 4, 4)
+    w : (m, nb, 4), Lambert's W of a multiplier times ``sigma``
     """
 
     exists: np.ndarray
-    distance: Array
-    direction: Array
+    sigma: Array
+    vectors: Array
+    w: Array
+
+    @property
+    def distance(self) -> Array:
+        """``(m,)`` signed distance in the metric ``1/2 tr(U V)``."""
+        length = np.sqrt(0.5 * np.sum(self.w**2, axis=(1, 2)))
+        return np.asarray(length * np.sign(np.sum(self.w * self.sigma, axis=(1, 2))))
+
+    def gradient(self, basis: Array) -> Array:
+        """``(m, 10 nb)`` derivatives of half the squared distance along a basis of tangents whitened by ``S``."""
+        along = np.einsum("mbik,cij,mbjk->mbkc", self.vectors, basis, self.vectors, optimize=True)
+        return np.asarray(0.5 * np.einsum("mbk,mbkc->mbc", self.w, along).reshape(len(self.w), -1))
+
+    def hessian(self, basis: Array, weights: Array) -> Array:
+        """Second derivative ``(10 nb, 10 nb)`` of the weighted sum of half the squared distances."""
+        bodies = self.w.shape[1]
+        blocks, rows = [], []
+        slope = np.exp(-self.w) / (1 + self.w)
+        change = np.sum(self.sigma**2 * np.exp(-self.w) * slope, axis=(1, 2))  # of the equation, by the multiplier
+        for body in range(bodies):
+            sigma, w, vectors = self.sigma[:, body], self.w[:, body], self.vectors[:, body]
+            along = np.einsum("mik,cij,mjl->mklc", vectors, basis, vectors, optimize=True)
+            gap = sigma[:, :, None] - sigma[:, None, :]
+            equal = np.abs(gap) <= _EQUAL_SHARE * np.abs(sigma).max(axis=1)[:, None, None]
+            quotient = np.where(equal, (w / (1 + w))[:, :, None], 0.5 * (sigma[:, :, None] + sigma[:, None, :])
+                * (w[:, :, None] - w[:, None, :]) / np.where(equal, 1.0, gap))
+            flat = along.reshape(-1, len(basis))
+            blocks.append(flat.T @ ((0.5 * weights[:, None, None] * quotient).reshape(-1, 1) * flat))
+            rows.append(np.einsum("mk,mkkc->mc", slope[:, body] * sigma, along))
+        rank_one = np.hstack(rows) * np.sqrt(0.5 * weights / np.maximum(change, 1e-300))[:, None]
+        return np.asarray(block_diag(*blocks) + rank_one.T @ rank_one)
+
+    def select(self, rows: np.ndarray) -> "Projections":
+        return Projections(self.exists[rows], self.sigma[rows], self.vectors[rows], self.w[rows])
 
 
 def project(S: Array, planes: Hyperplanes) -> Projections:
@@ -229,19 +269,8 @@ def project(S: Array, planes: Hyperplanes) -> Projections:
     high, exists_high = _bracket(sigma, target, high, 1.0)
     exists = exists_low & exists_high
     multiplier = _root_of(sigma, target, low, high)
-    pull = _slope(multiplier[:, None] * sigma) * sigma  # W(lambda s) / lambda, also at lambda = 0
-    length = np.linalg.norm(pull, axis=1)
-    unit = (pull / np.maximum(length, 1e-300)[:, None]).reshape(values.shape)
-    direction = (vectors * unit[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    # unit tangents of the metric 1/2 tr(U V) have Frobenius norm sqrt(2)
-    return Projections(exists, multiplier * length / np.sqrt(2), np.sqrt(2) * direction)
-
-
-def _slope(x: Array) -> Array:
-    """``W(x) / x``, 1 at 0."""
-    small = np.abs(x) < 1e-6
-    safe = np.where(small, 1.0, x)
-    return np.where(small, 1 - x + 1.5 * x**2, _lambert(safe) / np.maximum(safe, _LAMBERT_START))
+    w = _lambert(multiplier[:, None] * sigma)
+    return Projections(exists, sigma.reshape(values.shape), vectors, w.reshape(values.shape))
 
 
 def _lambert(x: Array) -> Array:
@@ -249,7 +278,7 @@ def _lambert(x: Array) -> Array:
 
 
 def _sum(sigma: Array, multiplier: Array) -> Array:
-    return np.asarray((sigma * _slope(multiplier[:, None] * sigma)).sum(axis=1))
+    return np.asarray((sigma * np.exp(-_lambert(multiplier[:, None] * sigma))).sum(axis=1))
 
 
 def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Array, np.ndarray]:
@@ -266,18 +295,24 @@ def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Ar
 
 def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
     """Root of a decreasing function per row, by Newton's method kept within a shrinking bracket."""
-    x, rounding = np.clip(np.zeros(len(target)), low, high), _ROOT_TOLERANCE * np.abs(sigma).sum(axis=1)
+    x, low, high = np.clip(np.zeros(len(target)), low, high), low.copy(), high.copy()
+    rounding, open_rows = _ROOT_TOLERANCE * np.abs(sigma).sum(axis=1), np.arange(len(target))
     for _ in range(_MAX_ROOT_STEPS):
-        value = _sum(sigma, x) - target
-        low, high = np.where(value > 0, x, low), np.where(value > 0, high, x)
-        W = _lambert(x[:, None] * sigma)
-        slope = -np.sum(sigma**2 * np.exp(-2 * W) / (1 + W), axis=1)
-        newton = x - value / np.minimum(slope, -1e-300)
-        settled = (np.abs(newton - x) <= _ROOT_TOLERANCE * np.abs(x)) | (np.abs(value) <= rounding)
-        if settled.all():
+        before = x[open_rows]
+        W = _lambert(before[:, None] * sigma[open_rows])
+        terms = sigma[open_rows] * np.exp(-W)
+        value = terms.sum(axis=1) - target[open_rows]
+        below = np.where(value > 0, before, low[open_rows])
+        above = np.where(value > 0, high[open_rows], before)
+        slope = -np.sum(terms**2 / (1 + W), axis=1)
+        newton = before - value / np.minimum(slope, -1e-300)
+        settled = (np.abs(newton - before) <= _ROOT_TOLERANCE * np.abs(before)) | (np.abs(value) <= rounding[open_rows])
+        after = np.where((newton > below) & (newton < above), newton, 0.5 * (below + above))
+        x[open_rows] = np.where(settled, before, after)
+        low[open_rows], high[open_rows] = below, above
+        open_rows = open_rows[~settled]
+        if not len(open_rows):
             break
-        middle = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-        x = np.where(settled, x, middle)
     return x
 
 
@@ -292,8 +327,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
 
     Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
     straight line. Geodesic least squares measures the distance along a geodesic in the manifold of physically
-    consistent bodies ([Lee2019]_ sec. 3.4). The method takes Gauss-Newton steps along geodesics; the derivative of the
-    distance to a hyperplane is the unit normal of the hyperplane.
+    consistent bodies ([Lee2019]_ sec. 3.4). The method takes Newton steps along geodesics.
 
     Parameters
     ----------
@@ -305,16 +339,17 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
     S = pseudo_inertia(start)
     planes = Hyperplanes.from_equations(A, b)
     planes = planes.select(planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0))
-    planes = planes.select(project(S, planes).exists)
-    if not len(planes.b):
-        raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
+    count = len(planes.b)
     state = _State(S, planes, weight)
+    if not len(state.planes.b):
+        raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
     for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
-        if gap <= _GEODESIC_TOLERANCE * (1 + state.value):
+        if gap <= _GEODESIC_TOLERANCE * (1 + state.objective()):
             return Solution(
-                x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.value,
-                gap=gap, solver="geodesic least squares", iterations=iteration, seconds=time.perf_counter() - began)
+                x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.objective(),
+                gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
+                solver=f"geodesic least squares, {count - len(state.planes.b)} of {count} equations discarded")
         state = state.line_search(step, gap)
     raise IdentificationError(
         f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
@@ -322,53 +357,69 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
 
 
 class _State:
-    """One point S, its objective, and the quadratic model of the objective in the tangent space whitened by S."""
+    """One point S, its objective, and the quadratic model of the objective in the tangent space whitened by S.
 
-    def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
-        self.S, self.planes, self.weight = S, planes, weight
-        projections = project(S, planes)
-        self.to_prior = -matrix_function(S, np.log)  # tangent that leads to the prior
-        self.exists, self.value = projections.exists, np.inf
-        if not self.exists.all():
-            return
-        self.distance = projections.distance
-        self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.to_prior**2))
-        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL_BASIS)
-        rows = rows.reshape(len(self.distance), -1)
-        roots = np.sqrt(planes.weights)
-        self.rows, self.residual = roots[:, None] * rows, roots * self.distance
+    Attributes
+    ----------
+    exists : (m,), which of the given hyperplanes have a nearest point; ``planes`` are only these
+    """
+
+    def __init__(self, S: Array, given: Hyperplanes, weight: float) -> None:
+        self.S, self.weight = S, weight
+        projections = project(S, given)
+        self.exists, self.planes = projections.exists, given.select(projections.exists)
+        self._projections = projections.select(projections.exists)
+        self._squares = self.planes.weights * self._projections.distance**2
+        self._log = matrix_function(S, np.log)
+
+    def objective(self, planes: slice | np.ndarray = slice(None)) -> float:
+        """Objective of some of the hyperplanes."""
+        return float(0.5 * np.sum(self._squares[planes]) + 0.5 * self.weight * np.sum(self._log**2))
 
     def newton(self) -> tuple[Array, float]:
-        """Step ``(nb, 4, 4)`` in the tangent space, and its expected decrease."""
-        to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL_BASIS).ravel()
-        hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(to_prior))
-        gradient = self.rows.T @ self.residual - 2 * self.weight * to_prior
-        step = -np.linalg.solve(hessian, gradient)
+        """Step ``(nb, 4, 4)`` in the tangent space, within a factor of e for every body, and its expected decrease."""
+        gradient = self.planes.weights @ self._projections.gradient(_ORTHONORMAL_BASIS)
+        gradient += self.weight * np.einsum("bij,kij->bk", self._log, _ORTHONORMAL_BASIS).ravel()
+        values, vectors = np.linalg.eigh(self.hessian)
+        # The objective is not convex far from its minimum: the step then follows the absolute curvature.
+        curvature = np.maximum(np.abs(values), 1e-9 * np.abs(values).max())
+        step = -vectors @ (vectors.T @ gradient / curvature)
         tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL_BASIS)
-        return tangent, float(-0.5 * gradient @ step)
+        within = min(1.0, 1 / max(float(np.linalg.norm(tangent, 2, axis=(1, 2)).max()), 1e-300))
+        return within * tangent, float(-within * (1 - 0.5 * within) * (gradient @ step))
+
+    @cached_property
+    def hessian(self) -> Array:
+        """Second derivative ``(10 nb, 10 nb)`` along geodesics."""
+        values, vectors = np.linalg.eigh(self.S)
+        half = 0.5 * (np.log(values)[:, :, None] - np.log(values)[:, None, :])
+        bending = np.where(np.abs(half) < 1e-6, 1.0, half / np.tanh(np.where(half == 0, 1.0, half)))
+        along = np.einsum("bik,cij,bjl->bckl", vectors, _ORTHONORMAL_BASIS, vectors, optimize=True)
+        to_prior = self.weight * np.einsum("bkl,bckl,bdkl->bcd", bending, along, along)
+        return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + block_diag(*to_prior)
 
     def line_search(self, step: Array, expected_decrease: float) -> "_State":
         """Halve the step until the objective decreases enough.
 
-        A hyperplane without a nearest point even after a short step would block all steps, and is discarded instead.
+        The step discards hyperplanes that have no nearest point at its end; unless it is short, only few of them.
         """
         root = matrix_function(self.S, np.sqrt)
         length = 1.0
         for _ in range(_MAX_GEODESIC_HALVINGS):
             moved = root @ matrix_function(length * step, np.exp) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
-            if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
+            before = self.objective(state.exists)
+            target = before - _SUFFICIENT_DECREASE * length * expected_decrease + 1e-12 * (1 + before)
+            few = length <= _SHORT_GEODESIC or state.exists.mean() >= 1 - _MAX_DISCARDED
+            if few and state.objective() <= target:
                 return state
-            if length <= _SHORT_GEODESIC and not state.exists.all():
-                return _State(self.S, self.planes.select(state.exists), self.weight)
             length *= 0.5
         raise IdentificationError(
             "geodesic least squares: steps do not decrease the objective; use the entropic regularizer")
 
     def parameter_hessian(self) -> Array:
-        """Hessian of the model with respect to the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
+        """Hessian with respect to the parameters at a minimum: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)
-        rows = self.rows @ change
-        return rows.T @ rows + 2 * self.weight * change.T @ change
+        return np.asarray(change.T @ self.hessian @ change)

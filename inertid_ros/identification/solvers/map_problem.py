@@ -19,7 +19,7 @@ from inertid_ros.regressors.equations import Equations
 from . import regularizers as priors
 from .constraints import Constraints, constrained
 from .convex_program import ConvexProgram, Solution
-from .coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
+from .coordinates import TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
 from .regularizers import Regularization
@@ -80,8 +80,8 @@ class MapProblem:
         """
         if regularization.regularizer == "point_mass":
             return self._point_masses(R, z, regularization)
-        if regularization.regularizer == "geodesic":
-            return self._geodesic(R, z, regularization, start)
+        if regularization.regularizer == "geodesic":  # needs samples, see with_geodesic_bodies
+            return self.solve(R, z, replace(regularization, regularizer="entropic"), start)
         convex_program = self.convex_program(R, z, regularization)
         if regularization.regularizer == "riemannian":
             first = start or self.solve(R, z, replace(regularization, regularizer="entropic"))
@@ -133,22 +133,18 @@ class MapProblem:
             R, z, replace(regularization, regularizer="riemannian"))
         return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
-    def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
-        """Fit drives with the entropic regularizer, then bodies by geodesic least squares.
+    def with_geodesic_bodies(
+            self, entropic: Solution, A: Array, b: Array, regularization: Regularization) -> Solution:
+        """Replace the bodies of the entropic solution by geodesic least squares; its drives stay.
 
-        A rotation of the equations makes their hyperplanes orthogonal in the pullback metric. Rotated equations that
-        hardly depend on bodies have hyperplanes far from all bodies, and drop out.
+        Parameters
+        ----------
+        A, b : whitened equations ``(m, p)`` and ``(m,)`` of single samples, in normalised coordinates
         """
-        if self.constraints != Constraints():
-            raise IdentificationError("regularizer 'geodesic' takes no constraints; drop them or use entropic")
         layout = self.coordinates.layout
-        size, bodies = layout.inertial_size, len(layout.body_names)
-        entropic = self.solve(R, z, replace(regularization, regularizer="entropic"))
-        A, b = R[:, :size], z - R[:, size:] @ entropic.x[size:]
-        root = np.kron(np.eye(bodies), np.linalg.inv(np.linalg.cholesky(PULLBACK)).T)
-        turn = np.linalg.svd(A @ root, full_matrices=False)[0]
-        guess = (start or entropic).x[:size].reshape(bodies, BODY_PARAMETERS)
-        fit = geodesic_least_squares(turn.T @ A, turn.T @ b, regularization.weight, guess)
+        size = layout.inertial_size
+        bodies = entropic.x[:size].reshape(-1, BODY_PARAMETERS)
+        fit = geodesic_least_squares(A[:, :size], b - A[:, size:] @ entropic.x[size:], regularization.weight, bodies)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
         return replace(

@@ -48,7 +48,8 @@ class Regularization:
           errors of some per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
           the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
-        - geodesic: geodesic distance to the prior and to the hyperplane of every equation ([Lee2019]_ eq. 3.4.37).
+        - geodesic: geodesic distance to the prior and to the hyperplane of every sample's equation ([Lee2019]_ eq.
+          3.4.37). Gross errors hardly move its minimum, but noise of the size of the torque makes many minima.
     drive_weight : float
         Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a
         parameter stays near zero unless the data require it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps the

@@ -5,6 +5,7 @@ from dataclasses import replace
 import attrs
 import numpy as np
 import pytest
+import scipy
 from support.cyclic_projection import cyclic_step, karcher_mean, nearest_points
 from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
@@ -18,7 +19,12 @@ from inertid_ros.core.inertial_parameters import (
 )
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.solvers.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
-from inertid_ros.identification.solvers.geodesic import Hyperplanes, geodesic_least_squares, project
+from inertid_ros.identification.solvers.geodesic import (
+    Hyperplanes,
+    geodesic_least_squares,
+    matrix_function,
+    project,
+)
 from inertid_ros.regressors.force_equations import ForceEquations
 
 COUNT = 3
@@ -111,20 +117,25 @@ def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_direction_is_the_gradient_of_the_distance(seed):
+def test_derivatives_of_the_distance_to_hyperplanes(seed):
+    """Gradient and Hessian along geodesics agree with differences."""
     rng = np.random.default_rng(seed)
     bodies = _near_bodies(rng, 0.2)
     A, b = _planes(rng, 8, _near_bodies(rng, 0.2))
     planes, S = Hyperplanes.from_equations(A, b), pseudo_inertia(bodies)
-    found = project(S, planes)
-    values, vectors = np.linalg.eigh(S)
-    root = (vectors * np.sqrt(values)[:, None]) @ np.swapaxes(vectors, 1, 2)
+    planes = planes.select(project(S, planes).exists)
+    root = matrix_function(S, np.sqrt)
     tangent = rng.normal(size=S.shape)
-    tangent = 1e-5 * (tangent + np.swapaxes(tangent, 1, 2))
-    ahead, behind = (project(S + sign * root @ tangent @ root, planes).distance for sign in (1, -1))
-    expected = np.einsum("mbij,bij->m", found.direction, tangent)  # twice the step, half the trace
-    kept = found.exists
-    np.testing.assert_allclose((ahead - behind)[kept], expected[kept], rtol=1e-5, atol=1e-10)
+    tangent = 1e-3 * (tangent + np.swapaxes(tangent, 1, 2))
+    ahead, here, behind = (
+        0.5 * project(root @ matrix_function(sign * tangent, np.exp) @ root, planes).distance ** 2
+        for sign in (1, 0, -1))
+    found, weights = project(S, planes), rng.uniform(1, 2, len(planes.b))
+    basis = pseudo_inertia(np.eye(10))
+    along = from_pseudo_inertia(tangent).ravel()
+    np.testing.assert_allclose(found.gradient(basis) @ along, 0.5 * (ahead - behind), rtol=1e-4, atol=1e-8)
+    bent = along @ found.hessian(basis, weights) @ along
+    assert bent == pytest.approx(weights @ (ahead - 2 * here + behind), rel=1e-4)
 
 
 def test_mean_of_two_bodies_is_midway_in_any_frame():
@@ -143,7 +154,7 @@ def test_mean_of_two_bodies_is_midway_in_any_frame():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cycles_of_projection_and_mean_find_the_same_minimum(seed):
-    """The cyclic procedure of [Lee2019]_ sec. 3.4.2 and the Gauss-Newton method find the same minimum."""
+    """The cyclic procedure of [Lee2019]_ sec. 3.4.2 and Newton's method find the same minimum."""
     rng = np.random.default_rng(seed)
     truth = _near_bodies(rng, 0.1)[:1]
     A = rng.normal(size=(8, 10))
@@ -154,6 +165,48 @@ def test_cycles_of_projection_and_mean_find_the_same_minimum(seed):
         S = cyclic_step(S, planes, 5.0)
     assert geodesic_distance(from_pseudo_inertia(S), fit.x[None])[0] < 1e-5
     assert fit.iterations < 20
+
+
+def test_gross_errors_hardly_move_geodesic_least_squares():
+    """The minimum agrees with one by differences and bisection ([Lee2019]_ eqs. 3.4.37, 3.4.40).
+
+    Of hyperplanes beyond the neighbourhood of a unique nearest point, most are of equations with gross errors. They
+    are discarded, so that the fit stays nearer to the truth than the other regularizers.
+    """
+    rng = np.random.default_rng(3)
+    truth = _near_bodies(rng, 0.2)[:1]
+    A = rng.normal(size=(200, 10))
+    b = A @ truth.ravel() + 0.05 * rng.normal(size=200)
+    b[:8] += rng.choice([-1, 1], 8) * rng.uniform(20, 60, 8)
+    fit = geodesic_least_squares(A, b, 5.0, IDENTITY[None])
+    kept = project(np.eye(4)[None], Hyperplanes.from_equations(A, b)).exists
+    assert not kept[:8].any() and fit.solver == f"geodesic least squares, {200 - kept.sum()} of 200 equations discarded"
+    X = Hyperplanes.from_equations(A[kept], b[kept])
+
+    def objective(tangent: np.ndarray) -> float:
+        root = scipy.linalg.expm(0.5 * _symmetric(tangent))
+        sigma = np.linalg.eigvalsh(root @ X.X[:, 0] @ root)
+        low = np.where(sigma.max(axis=1) > 0, -np.exp(-1) / np.abs(sigma.max(axis=1)), -1e6)
+        high = np.where(sigma.min(axis=1) < 0, np.exp(-1) / np.abs(sigma.min(axis=1)), 1e6)
+        for _ in range(70):
+            middle = 0.5 * (low + high)
+            W = scipy.special.lambertw(np.maximum(middle[:, None] * sigma, -0.3678794)).real
+            too_low = (sigma * np.exp(-W)).sum(axis=1) > X.b
+            low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+        return 0.25 * float(X.weights @ (W**2).sum(axis=1)) + 2.5 * float(np.sum(_symmetric(tangent) ** 2))
+
+    least = scipy.optimize.minimize(objective, np.zeros(10), bounds=[(-2, 2)] * 10, options={"ftol": 1e-13})
+    assert fit.objective == pytest.approx(least.fun, rel=1e-6)
+    found = from_pseudo_inertia(scipy.linalg.expm(_symmetric(least.x)))
+    assert geodesic_distance(found, fit.x) < 1e-4
+    straight = np.linalg.lstsq(A, b, rcond=None)[0]
+    assert geodesic_distance(fit.x, truth[0]) < 0.2 * np.linalg.norm(straight - truth[0])
+
+
+def _symmetric(tangent: np.ndarray) -> np.ndarray:
+    matrix = np.zeros((4, 4))
+    matrix[np.triu_indices(4)] = tangent
+    return 0.5 * (matrix + matrix.T)
 
 
 SIZE = 0.3
