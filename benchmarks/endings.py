@@ -12,7 +12,6 @@ import argparse
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -23,6 +22,8 @@ import numpy as np
 from studies.stages_of_calibration import LONGEST_S, WAIT_S, Calibration, NotReachedError, calibration
 from support.nodes.processes import NodeProcess
 from tables import machine, publish, table
+
+from inertid_ros.nodes.spin import end_surely
 
 ENDED_S, TOLD_S = 3.0, 1.0  # allowed for an end, and for the message of a lost node
 PROCESSES = ("excitation", "recorder", "identifier", "calibrate")
@@ -167,9 +168,10 @@ def trial(flow: Calibration, outcome: Outcome, node: str, rng: np.random.Generat
         outcome.problems.append("a traceback")
 
 
-def run(trials: int, rng: np.random.Generator, keep: Path | None) -> list[Outcome]:
-    """Run all trials, with new nodes after a problem."""
+def run(trials: int, seed: int, keep: Path | None) -> None:
+    """Run all trials, with new nodes after a problem, publish the table, and end this process."""
     outcomes: list[Outcome] = []
+    rng = np.random.default_rng(seed)
     while len(outcomes) < trials:
         with tempfile.TemporaryDirectory(prefix="endings_") as folder:
             with calibration(Path(folder)) as flow:
@@ -193,9 +195,11 @@ def run(trials: int, rng: np.random.Generator, keep: Path | None) -> list[Outcom
                         "; ".join(outcome.problems) or "fine", f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True,
                     )  # fmt: skip
                     fine = not outcome.problems
+                if len(outcomes) == trials:
+                    publish_table(outcomes, seed)
+                    end_surely(any(outcome.problems for outcome in outcomes))  # Fast DDS may hang at its end
             if keep and not fine:
                 shutil.copytree(folder, keep / f"trial_{len(outcomes)}", dirs_exist_ok=True)
-    return outcomes
 
 
 def row(name: str, outcomes: list[Outcome]) -> list[object]:
@@ -216,14 +220,8 @@ def row(name: str, outcomes: list[Outcome]) -> list[object]:
     ]  # fmt: skip
 
 
-def main() -> None:
-    """End calibrations, and publish the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="folder for the output of all nodes in trials with a problem")
-    options = parser.parse_args()
-    outcomes = run(options.trials, np.random.default_rng(options.seed), options.keep)
+def publish_table(outcomes: list[Outcome], seed: int) -> None:
+    """Publish one row per signal."""
     rows = [
         row(name, chosen)
         for name in ("SIGINT", *LOSSES)
@@ -232,8 +230,17 @@ def main() -> None:
     bad = sum(bool(outcome.problems) for outcome in outcomes)
     publish("endings", f"""{table(HEADER, rows)}
 
-{len(outcomes)} trials of seed {options.seed}, {bad} with problems. On {machine()}.""")
-    sys.exit(bool(bad))
+{len(outcomes)} trials of seed {seed}, {bad} with problems. On {machine()}.""")
+
+
+def main() -> None:
+    """End calibrations, and publish the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder for the output of all nodes in trials with a problem")
+    options = parser.parse_args()
+    run(options.trials, options.seed, options.keep)
 
 
 if __name__ == "__main__":

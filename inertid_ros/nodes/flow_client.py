@@ -144,7 +144,6 @@ class FlowClient:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
         self._signaled = self.is_interrupted = self._leasing = False
         self._leave_by = math.inf  # deadline of the remaining steps after a failure
-        handle_signals(self._on_signal)
         init_rclpy()
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
@@ -160,6 +159,7 @@ class FlowClient:
         self.open_goals: set[str] = set()
         self.note: Callable[[], str] = lambda: ""
         self._diagnostics = DiagnosticsPublisher(self.node, self._statuses)
+        handle_signals(self._on_signal)  # until here, a signal ends the process at once
 
     def __enter__(self) -> "FlowClient":
         return self

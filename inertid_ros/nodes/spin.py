@@ -75,10 +75,9 @@ def run_node(make: Callable[[], Any]) -> int:
 
     The status is 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could not start.
     """
-    stop = _StopRequest()
+    handle_signals(lambda *_signal: os._exit(0))  # a node that is being made does not move a robot
     try:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
-        handle_signals(stop.on_signal)
         init_rclpy()
         node = make()
         check_given_parameters(node)
@@ -87,7 +86,8 @@ def run_node(make: Callable[[], Any]) -> int:
         rclpy.try_shutdown()
         print(f"error: {error}", file=sys.stderr)
         return 2
-    stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
+    stop = _StopRequest(moves_nothing=not hasattr(type(node), "shutdown_complete"))
+    handle_signals(stop.on_signal)
     inspect.getframeinfo(sys._getframe())  # rclpy's first log calls this function, whose first call takes 0.2 s
     gc.collect()
     gc.freeze()  # a collection over all loaded modules takes 0.2 s and would delay every watchdog
@@ -186,12 +186,12 @@ class _StopRequest:
     signal would wait for a lock of its own thread, forever or until further signals overflow the stack.
     """
 
-    made = False
-    moves_nothing = True  # also while the node is created
+    def __init__(self, moves_nothing: bool) -> None:
+        self.made, self._moves_nothing = False, moves_nothing
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
         first, self.made = not self.made, True  # must come first: the next signal may arrive at any time
-        if first and self.moves_nothing:  # a long callback must not delay the end of the process
+        if first and self._moves_nothing:  # a long callback must not delay the end of the process
             end_surely(0, _CALLBACK_END_S)
 
 
