@@ -59,10 +59,10 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     recorded = tuple(model.recorded_joints.recorded(model.joint_names))
     motion = _in_model_order(load_motion(path, replace(motion_limits(model), joint_names=recorded)), result, recorded)
     samples = _samples(motion)
-    equations, parameters = ForceEquations(model), np.array(result.parameters)
+    equations, parameters = ForceEquations(model), model.layout.without_compensation(result.parameters)
     offsets = np.arange(model.layout.size)[model.layout.drive("offset")]
     parameters[offsets] = 0.0  # the offset belongs to the sensor
-    covariance = np.array(result.covariance)
+    covariance = model.layout.without_compensation(result.covariance)
     covariance[offsets] = covariance[:, offsets] = 0.0
     prediction = TorquePrediction(
         motion, recorded, equations.predict(parameters, samples),
@@ -134,8 +134,9 @@ def _columns_by_cause(layout: ParameterLayout) -> dict[str, NDArray[np.intp]]:
     friction = [COUPLING_TERMS.index(term) for term in FRICTION_TERMS if term in COUPLING_TERMS]
     return {
         "bodies": every[: layout.body_size],
-        "rotors": np.concatenate([every[layout.body_size : layout.inertial_size], every[layout.drive("rotor_inertia")],
+        "rotors": np.concatenate([every[layout.body_size : layout.rotor_end], every[layout.drive("rotor_inertia")],
             coupled[:, COUPLING_TERMS.index("rotor_inertia")]]),
+        "gravity compensation": every[layout.rotor_end : layout.inertial_size],
         "friction": np.concatenate(
             [*(every[layout.drive(term)] for term in FRICTION_TERMS), coupled[:, friction].ravel()]),
         "offset": every[layout.drive("offset")],

@@ -23,7 +23,7 @@ from inertid_ros.robot.urdf import parsing
 
 # Quantities that drivers report as effort: torque of the joint, or of the motor behind its gear [N m or N]; current of
 # the motor [A]; torque minus the gravity torque that the driver computes. docs/robots.md has the sources.
-TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "without_gravity"
+TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "gravity_compensated"
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,9 @@ class KnownDriver:
 
 KNOWN_DRIVERS = (
     KnownDriver("Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
-        "ur_robot_driver reports motor currents; newer versions may report torque without gravity instead: keep"
-        " use_currents_as_efforts true", "scaled_joint_trajectory_controller"),
+        "ur_robot_driver reports motor currents; since 2026 it may report torque without gravity instead, see"
+        " --effort gravity_compensated; its parameter use_currents_as_efforts chooses",
+        "scaled_joint_trajectory_controller"),
     KnownDriver("Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
         "franka_ros2 reports the torque measured behind the gears"),
     KnownDriver("KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
@@ -126,6 +127,8 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     settings = [Setting("speed_scale", 0.1, _SLOW)]
     settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
     settings += _names(model, recorded_names)
+    if effort == WITHOUT_GRAVITY:
+        settings.append(Setting("robot.effort", effort, "the controller takes off gravity"))
     notes += [f"efforts: {_effort(effort, driver)}", *_limbs(root)]
     origin = "as given" if mounting else "assumed"
     try:
@@ -203,11 +206,9 @@ def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
 def _effort(given: str, driver: KnownDriver | None) -> str:
     """Note on the quantity of the efforts and on the next step."""
     about = f" ({driver.robots}: {driver.about})" if driver is not None else ""
-    if given == WITHOUT_GRAVITY:
-        raise ModelError(
-            "gravity-compensated efforts carry no direct information about masses; let the driver report torque or"
-            f" currents{about}")
     return {
+        WITHOUT_GRAVITY: "torque in N m or N without gravity, so that masses follow from accelerations alone; torque"
+        f" or currents determine them better{about}",
         TORQUE: f"torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
         f" gains with a known load (docs/known.md){about}",

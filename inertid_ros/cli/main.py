@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*")
     _take(init, "--effort", None,
         "quantity that joint states report as effort (default: from the robot's driver, if it is known)",
-        choices=("torque", "current", "without_gravity"), default="")
+        choices=("torque", "current", "gravity_compensated"), default="")
     _take(init, "--mounting", None, "mounting of the robot (default: floor, stated as an assumption)",
         choices=("floor", "wall", "ceiling", "none"), default="")
     _take(init, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)

@@ -169,6 +169,11 @@ _ROTOR_COLUMNS: Columns = (
     ("com [m]", lambda rotor: _numbers(rotor["com"])),
     ("largest inertia [kg m^2]", lambda rotor: number(max(rotor["inertia"][k][k] for k in range(3)), 3)),
 )
+_COMPENSATION_COLUMNS: Columns = (
+    ("link", lambda link: link["name"]),
+    ("mass [kg]", lambda link: _uncertain(link["mass"], link["standard_deviation"][0])),
+    ("com [m]", lambda link: _numbers(link["com"])),
+)
 _GAIN_COLUMNS: Columns = (
     ("joint", lambda gain: gain["joint"]),
     ("gain", lambda gain: number(gain["gain"])),
@@ -206,6 +211,9 @@ def print_report(report: Mapping[str, Any]) -> None:
         print(f"for later recordings: robot.effort_scale: {{{scales}}}")
     if report["rotors"]:
         print_records("Rotors (standard deviation)", _ROTOR_COLUMNS, report["rotors"])
+    if report.get("compensation"):
+        print_records("Model whose gravity the efforts lack (standard deviation)", _COMPENSATION_COLUMNS,
+            report["compensation"])
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))

@@ -10,6 +10,7 @@ from inertid_ros.core.expressions import Expression
 from .option_fields import REQUIRED, TRIPLE, named, option, vector
 
 BASES = ("fixed", "free")
+EFFORTS = ("torque", "gravity_compensated")
 # In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists other places to change.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
@@ -169,6 +170,9 @@ class RobotOptions:
         " subtracted", "load_names")
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
+    effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"
+        " from which the controller took off the gravity of its own model of the robot; masses and centres of mass of"
+        " this model are identified, too, near those of the URDF", choices=EFFORTS)
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
@@ -189,5 +193,7 @@ class RobotOptions:
                 )
         if 0.0 in self.effort_scale.values():
             raise ConfigurationError("effort_scale holds a zero, which removes the effort; correct it")
+        if self.effort == "gravity_compensated" and self.base == "free":
+            raise ConfigurationError("effort is gravity_compensated, which needs base fixed; correct one of them")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

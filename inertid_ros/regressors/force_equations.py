@@ -40,7 +40,7 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """Columns of each channel: bodies that its velocity moves, rotors, then drives with user terms."""
+        """Columns of each channel: bodies that its velocity moves, further bodies, then drives with user terms."""
         return tuple(
             np.concatenate([self.body_columns(velocity), *self.other_columns(velocity)])
             for velocity in range(self.count))
@@ -57,10 +57,10 @@ class ForceEquations(Equations):
         return np.array([BODY_PARAMETERS * body + k for body in moved for k in range(count)], dtype=int)
 
     def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Columns of the rotors, and columns of the drives with user terms, that act on a channel."""
+        """Columns of rotors and gravity compensation, and columns of drives with user terms, that act on a channel."""
         joint, none = velocity - self.base, np.zeros(0, dtype=int)
-        rotors = bodies.channel_rotor_columns(self.model, velocity)
-        return rotors, none if joint < 0 else drives.joint_columns(self.model.layout, joint)
+        further = bodies.channel_rotor_columns(self.model, velocity), bodies.compensation_columns(self.model, velocity)
+        return np.concatenate(further), none if joint < 0 else drives.joint_columns(self.model.layout, joint)
 
     @property
     def fingerprint(self) -> str:
@@ -72,12 +72,15 @@ class ForceEquations(Equations):
         return ForceWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, nv)`` generalized force of links, rotors and drives [N m or N]."""
+        """``(N, nv)`` generalized force of links, rotors and drives [N m or N], without compensated gravity."""
         self.check(samples)
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
         drive_motion = drives.DriveMotion.from_samples(layout, samples)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += bodies.rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
+        if layout.compensation:
+            still = np.zeros_like(samples.v)
+            force -= rigid_torque(self.model, layout.compensation_bodies(parameters), samples.q, still, still)
         load = drives.load_of_terms(self.model, *motion)
         force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion, load)
         return on_ground(self.model, samples.q, force)
@@ -95,7 +98,8 @@ class ForceWriter(RowWriter):
         self._model, self._base, self._forces = model, equations.base, equations.force_channels
         self._regressor = bodies.RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
         self._rotors = bodies.RotorRegressor(model) if layout.rotors else None
-        self._rotor_columns, spans, expansions = [], [], []
+        self._compensation = bodies.CompensationRegressor(model) if layout.compensation else None
+        self._further_columns, spans, expansions = [], [], []
         moments = [k < _MASS_AND_MOMENTS for columns in grouping.columns for k in columns]
         self._moments, self._inertial = np.flatnonzero(moments), len(moments)
         for velocity, moved in enumerate(bodies.moved_bodies(model)):
@@ -104,12 +108,13 @@ class ForceWriter(RowWriter):
             if velocity < self._forces:  # write() moves these columns to the front
                 written, first = self._moments, 0
             others = equations.other_columns(velocity)
-            self._rotor_columns.append(others[0] - layout.body_size)
+            self._further_columns.append(others[0] - layout.body_size)
             rest = sum(map(len, others))
             spans.append(slice(first, first + len(written) + rest + 1))
             matrix = grouping.matrix[np.ix_(written, equations.body_columns(velocity))]
             expansions.append(block_diag(matrix, np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
+        self._velocities = model.velocities
         self._drives: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
@@ -130,9 +135,11 @@ class ForceWriter(RowWriter):
             out[row, : len(self._moments)] = out[row, self._moments]
         if base_only and self._rotors is None:
             return
-        rotors = self._rotors.of(q, v, a) if self._rotors else None
-        if rotors is not None and ground is not None:
-            turn_base_rows(ground, q, rotors)
+        further = self._rotors.of(q, v, a) if self._rotors else np.zeros((self._velocities, 0, q.shape[1]))
+        if ground is not None and self._rotors:
+            turn_base_rows(ground, q, further)
+        if self._compensation:
+            further = np.concatenate([further, self._compensation.of(q)], axis=1)
         load = drives.load_of_terms(self._model, samples.q[rows], samples.v[rows], samples.a[rows])
         joint_rows = drives.drive_rows(layout, self._motion(samples).select(rows), load)
         drive_rows: list[list[Array]] = [[]] * self._base + joint_rows
@@ -140,9 +147,9 @@ class ForceWriter(RowWriter):
             first = span.stop - 1 - len(signals)
             for column, signal in enumerate(signals, start=first):
                 out[velocity, column] = signal
-            if rotors is not None:
-                columns = self._rotor_columns[velocity]
-                out[velocity, first - len(columns) : first] = rotors[velocity, columns]
+            columns = self._further_columns[velocity]
+            if len(columns):
+                out[velocity, first - len(columns) : first] = further[velocity, columns]
 
 
 def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:

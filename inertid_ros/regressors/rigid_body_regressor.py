@@ -23,6 +23,7 @@ _SLIDING = (0, 1, 2, 3)
 _TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz and gravity give torque
 _SLIDING_ALONG_FIXED_AXIS = (0,)
 _YY, _XX = 6, 4
+_GRAVITY = (0, 1, 2, 3)  # parameters of a body on which gravity depends
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and indices of their screws
 
 
@@ -205,6 +206,26 @@ class RotorRegressor:
         """Motion of base, joints and rotors from the motion of base and joints."""
         base, joints = motion[: len(motion) - self._joints], motion[len(motion) - self._joints :]
         return np.vstack([base, self._gearing @ joints])
+
+
+def compensation_columns(model: RobotModel, velocity: int) -> np.ndarray:
+    """Layout columns of a gravity compensation's links that act on one row of the generalized force."""
+    layout, moved = model.layout, moved_bodies(model)[velocity] if model.layout.compensation else ()
+    return np.array([layout.rotor_end + BODY_PARAMETERS * body + k for body in moved for k in _GRAVITY], dtype=int)
+
+
+class CompensationRegressor:
+    """Regressor of the gravity that a controller takes off the efforts it reports. One object serves one thread."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
+
+    def of(self, q: Array) -> Array:
+        """Regressor ``(nv, 10 nb, k)`` from positions ``(nq, k)``."""
+        still = np.zeros_like(q)
+        out = np.zeros((len(q), self._regressor.width, q.shape[1]))
+        self._regressor.write(q, still, still, out)
+        return -out
 
 
 @dataclass(frozen=True)

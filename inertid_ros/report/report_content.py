@@ -41,6 +41,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
         "rotors": _rotors(estimate),
+        "compensation": _compensation(estimate),
         "terms": _terms(estimate),
         "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
@@ -104,9 +105,16 @@ def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
 def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
     """Motors that are bodies of their own, with parameters in the frame of the rotor."""
     layout = estimate.layout
-    bodies = records(_bodies(estimate, slice(layout.body_size, layout.inertial_size)))
+    bodies = records(_bodies(estimate, slice(layout.body_size, layout.rotor_end)))
     return [{"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
         for rotor, body in zip(layout.rotors, bodies, strict=True)]
+
+
+def _compensation(estimate: Estimate) -> list[dict[str, Any]]:
+    """Links of the model whose gravity the controller takes off the efforts."""
+    layout = estimate.layout
+    bodies = records(_bodies(estimate, slice(layout.rotor_end, layout.inertial_size)))
+    return [{"name": link, **body} for link, body in zip(layout.links, bodies, strict=False)]
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:

@@ -42,7 +42,8 @@ _COMPARED_PARAMETERS = 20  # parameters in the comparison page
 _MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
-_ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
+_ROBOT_KEYS = (
+    "locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale", "joint_names")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -275,7 +276,7 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
         "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": wheels, "effort_scale": options.effort_scale, "terms": layout.terms,
+        "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
         "joint_names": options.joint_names}

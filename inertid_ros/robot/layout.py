@@ -94,6 +94,9 @@ class Coupling:
 class ParameterLayout:
     """Order of the parameter vector: ten per link and per rotor, drive terms of joints, couplings, user terms.
 
+    With ``compensation``, the measured effort lacks the gravity of the controller's own model of the links; the ten
+    parameters of each of its links follow the rotors. Effort depends on mass and first moments of these alone.
+
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) s + offset + stiffness q``
     with the direction ``s = tanh(v / v_t)``, or ``sign(v)`` for ``v_t = 0`` ([Lee2019]_ eq. 3.2.13;
     [Wensing2018]_ eq. 24).
@@ -117,6 +120,7 @@ class ParameterLayout:
     rotors: tuple[Rotor, ...] = ()
     stribeck_speeds: tuple[float, ...] = ()
     terms: tuple[UserTerm, ...] = ()
+    compensation: bool = False
     without_stribeck: tuple[str, ...] = field(default=(), compare=False)
     transition_speeds: tuple[float, ...] = field(default=(), compare=False)
 
@@ -130,13 +134,19 @@ class ParameterLayout:
         return BODY_PARAMETERS * len(self.links)
 
     @property
-    def inertial_size(self) -> int:
-        """Columns of links and rotors; drives start here."""
+    def rotor_end(self) -> int:
+        """Columns of links and rotors; the links of a gravity compensation start here."""
         return self.body_size + BODY_PARAMETERS * len(self.rotors)
 
     @property
+    def inertial_size(self) -> int:
+        """Columns of all bodies; drives start here."""
+        return self.rotor_end + self.compensation * self.body_size
+
+    @property
     def body_names(self) -> tuple[str, ...]:
-        return self.links + tuple(rotor.name for rotor in self.rotors)
+        compensated = (f"compensated {link}" for link in self.links) if self.compensation else ()
+        return (*self.links, *(rotor.name for rotor in self.rotors), *compensated)
 
     @property
     def size(self) -> int:
@@ -153,7 +163,7 @@ class ParameterLayout:
         return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
 
     def body(self, index: int) -> slice:
-        """Columns of one link, or of one rotor (indices after the links)."""
+        """Columns of one body; indices of rotors, then of the links of a gravity compensation, follow the links."""
         return slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
 
     def drive(self, term: str) -> slice:
@@ -173,10 +183,20 @@ class ParameterLayout:
 
     def rotor_bodies(self, parameters: Array) -> Array:
         """``(r, 10)`` view of the rotors' part of a parameter vector."""
-        return parameters[self.body_size : self.inertial_size].reshape(len(self.rotors), BODY_PARAMETERS)
+        return parameters[self.body_size : self.rotor_end].reshape(len(self.rotors), BODY_PARAMETERS)
+
+    def compensation_bodies(self, parameters: Array) -> Array:
+        """``(nb, 10)`` view of the links of a gravity compensation; ``(0, 10)`` without it."""
+        return parameters[self.rotor_end : self.inertial_size].reshape(-1, BODY_PARAMETERS)
+
+    def without_compensation(self, values: Array) -> Array:
+        """Parameters ``(p,)``, or covariance ``(p, p)``, of the torque itself in place of efforts without gravity."""
+        kept = np.ones(self.size)
+        kept[self.rotor_end : self.inertial_size] = 0.0
+        return values * kept if values.ndim == 1 else kept[:, None] * values * kept
 
     def all_bodies(self, parameters: Array) -> Array:
-        """``(nb + r, 10)`` view of links and rotors."""
+        """``(nb + r, 10)`` view of links, rotors and the links of a gravity compensation."""
         return parameters[: self.inertial_size].reshape(-1, BODY_PARAMETERS)
 
     @property

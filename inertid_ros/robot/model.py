@@ -82,15 +82,21 @@ class RobotModel:
         """``(r, 10)`` parameters of the rotors as given."""
         return np.array([rotor.parameters for rotor in self.layout.rotors]).reshape(-1, BODY_PARAMETERS)
 
+    @property
+    def compensation_prior(self) -> Array:
+        """``(nb, 10)`` links of a gravity compensation: those of the URDF; ``(0, 10)`` without it."""
+        return self.body_prior if self.layout.compensation else self.body_prior[:0]
+
     @cached_property
     def consistent_prior(self) -> Array:
-        """``(nb + r, 10)`` prior of identification for links and rotors, physically consistent."""
-        return np.vstack([self.consistent_body_prior, nearest_consistent(self.rotor_prior)])
+        """``(nb + r, 10)`` prior of identification for all bodies of the layout, physically consistent."""
+        others = nearest_consistent(np.vstack([self.rotor_prior, self.compensation_prior]))
+        return np.vstack([self.consistent_body_prior, others])
 
     @cached_property
     def inertial_locked(self) -> Array:
         """``(nb + r, 10)`` known part of the prior, from links behind locked joints."""
-        return np.vstack([self.body_locked, np.zeros_like(self.rotor_prior)])
+        return np.vstack([self.body_locked, np.zeros_like(np.vstack([self.rotor_prior, self.compensation_prior]))])
 
     @property
     def root_name(self) -> str:
@@ -145,7 +151,8 @@ class RobotModel:
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
         couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
-        return np.concatenate([self.body_prior.ravel(), self.rotor_prior.ravel(), *drives, couplings, *terms])
+        bodies = np.vstack([self.body_prior, self.rotor_prior, self.compensation_prior])
+        return np.concatenate([bodies.ravel(), *drives, couplings, *terms])
 
     @property
     def load_bodies(self) -> Array:
@@ -353,4 +360,5 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
         links, joints, options.drive_terms,
         tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
         tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), terms,
+        options.effort == "gravity_compensated",
     )

@@ -140,7 +140,6 @@ def test_xacro_is_expanded_where_it_is_trusted(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--effort", "without_gravity"), "gravity-compensated efforts carry no direct information"),
         (("--lock", "thumb=0"), "locked joint 'thumb': the URDF has no movable joint of this name"),
         (("--xacro", "mass=3"), "'mass=3' is not NAME:=VALUE"),
     ],

@@ -41,7 +41,8 @@ class _Thresholds(NamedTuple):
 _THRESHOLDS = _Thresholds()
 # Causes that resemble a URDF with wrong bodies or turned body frames.
 _URDF_LIKE_CAUSES = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
-_SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
+_SHARED_CAUSES = {
+    "gravity_compensated", "gravity_not_compensated", "gravity_direction", "effort_unit", "effort_current"}
 # Compared samples.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
 _MIN_COMPARED_S = 1.0  # a shorter time covers only one pose

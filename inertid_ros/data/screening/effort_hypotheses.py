@@ -36,6 +36,7 @@ _KINDS = {
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
     "gravity_compensated": _Kind("efforts lack the torque of gravity"),
+    "gravity_not_compensated": _Kind("efforts contain the torque of gravity"),
     "gravity_direction": _Kind("efforts fit a gravity of {vector} in the root frame"),
     "delay": _Kind("efforts are stamped about {milliseconds:.0f} ms {order} the motion", 1),
     "coupling": _Kind("efforts of {one} and {other} follow the {speeds} of their speeds", 3, Severity.REJECT),
@@ -94,8 +95,8 @@ class Hypothesis:
 
     @classmethod
     def as_recorded(cls, model: RobotModel, motion: DriveMotion) -> "Hypothesis":
-        robot = replace(model, layout=replace(model.layout, drive_terms=EFFORT_TERMS))
-        gravity = np.array(model.options.gravity, dtype=float)
+        robot = model.with_layout(drive_terms=EFFORT_TERMS, compensation=False)
+        gravity = np.zeros(3) if model.layout.compensation else np.array(model.options.gravity, dtype=float)
         return cls("", "", "", EffortEquations(robot, motion, gravity), np.eye(model.joints))
 
 
@@ -151,7 +152,10 @@ class EffortComparison:
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Yield all hypotheses; hypotheses on single joints are limited to ``joints``."""
-        yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
+        # Errors of a gravity compensation look like loads, and like springs and weights.
+        compensated = self.robot.options.effort == "gravity_compensated"
+        if not compensated:
+            yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
         yield from self._magnitudes()
         yield from self._best(self._turned_axes())
@@ -160,7 +164,8 @@ class EffortComparison:
         yield from self._gravities()
         yield from self._delays()
         yield from self._best(self._couplings(joints), _LONG_SHORTLIST_COUNT)
-        yield from self._counterbalances(joints)
+        if not compensated:
+            yield from self._counterbalances(joints)
         yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
@@ -239,7 +244,10 @@ class EffortComparison:
     def _gravities(self) -> Iterator[Hypothesis]:
         """Gravity is compensated in the efforts, or has another direction: along an axis, or any direction."""
         recorded = self.recorded.equations
+        given = np.array(self.robot.options.gravity, dtype=float)
         size = float(np.linalg.norm(recorded.gravity))
+        if not size and given.any():
+            yield self._other("gravity_not_compensated", gravity=given)
         if not size:
             return
         yield self._other("gravity_compensated", gravity=np.zeros(3))

@@ -103,6 +103,8 @@ class StateTorques:
 
     def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
         """Confidence for parameters ``(p,)`` with a covariance ``(p, p)``."""
+        layout = self._model.layout
+        parameters, covariance = layout.without_compensation(parameters), layout.without_compensation(covariance)
         squares = [
             np.sum((rows @ covariance[np.ix_(columns, columns)]) * rows)
             for rows, columns in zip(self._rows, self._columns, strict=True)]
@@ -179,6 +181,7 @@ class TorqueScale:
         """
         torque = variation = np.zeros(equations.count)
         if isinstance(equations, ForceEquations) and not equations.model.free:
+            parameters = equations.model.layout.without_compensation(parameters)
             predicted = equations.predict(parameters, sample_states(equations.model))
             torque = np.sqrt(np.mean(predicted**2, axis=0))
         return cls(torque, variation)
@@ -241,7 +244,9 @@ def compare_results(
     differences = {}
     if not first.model.free:
         states = sample_states(first.model)
-        torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
+        torque, other = (
+            ForceEquations(result.model).predict(result.model.layout.without_compensation(result.parameters), states)
+            for result in (first, second))
         change, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
         shares = change / _at_least_shown(size)
         differences = dict(zip(first.model.joint_names, shares.tolist(), strict=True))

@@ -226,8 +226,11 @@ def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     Raises
     ------
     IdentificationError
-        A rotor is mounted or geared in a way that the closed form does not cover.
+        A rotor is mounted or geared in a way that the closed form does not cover, or gravity is compensated.
     """
+    if model.layout.compensation:
+        raise IdentificationError("the closed form of base parameters does not cover a gravity compensation; use"
+            " structural_base_parameters")
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 
@@ -285,7 +288,7 @@ def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: Tree
 
 
 def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover a rotor."""
+    """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover it."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:

@@ -95,7 +95,9 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
 def _layout(fields: dict[str, list]) -> ParameterLayout:
     """Layout from the lists of JSON."""
     nested: dict[str, Any] = {"couplings": Coupling, "rotors": Rotor, "terms": UserTerm}
+    compensation = bool(fields.pop("compensation", False))
     return ParameterLayout(
+        compensation=compensation,
         **{
             name: tuple(nested[name](**_tuples(value)) if name in nested else value for value in values)
             for name, values in fields.items()})

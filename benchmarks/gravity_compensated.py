@@ -1,0 +1,96 @@
+"""Torque from efforts without gravity: accuracy against efforts with gravity, and coverage of the intervals of masses.
+
+    PYTHONPATH=benchmarks:test python benchmarks/gravity_compensated.py --draws 100
+
+The controller's model is the given URDF, or wrong by 20 % in the mass of every link. Torque with gravity is compared on
+a held-out motion.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from studies.simulated_panda import MODEL, SimulatedPanda, with_efforts
+from tables import machine, publish, table
+
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.dataset import Dataset
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.model import load_model
+
+MASS_ERROR = 0.2
+KINDS = (
+    "with gravity", "without gravity, by the URDF's masses", "without gravity, by masses that differ by 20 % from these")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Relative error of torque with gravity on the held-out motion, and whether each mass lies in its interval."""
+
+    error: float
+    masses_covered: Array
+
+
+def without_gravity(arm: SimulatedPanda, bodies: Array) -> Callable[[Recording], Recording]:
+    """Take the gravity of bodies ``(nb, 10)`` off the efforts."""
+    def change(recording: Recording) -> Recording:
+        columns = [recording.joint_names.index(name) for name in arm.true.joint_names]
+        q, efforts = recording.position[:, columns], recording.effort.copy()
+        efforts[:, columns] -= rigid_torque(arm.true, bodies, q, np.zeros_like(q), np.zeros_like(q))
+        return with_efforts(recording, efforts)
+
+    return change
+
+
+def results_of(seed: int) -> list[Result]:
+    """One result per kind of effort."""
+    arm = SimulatedPanda(seed, {})
+    recordings = [arm.record(name, index) for index, name in enumerate(("first", "second", "held out"))]
+    signs = np.random.default_rng(seed).choice([-1, 1], len(arm.given.link_names))
+    wrong = arm.given.body_prior * (1 + MASS_ERROR * signs)[:, None]
+    changes = (lambda recording: recording, without_gravity(arm, arm.given.body_prior), without_gravity(arm, wrong))
+    prepared = Dataset.screened(arm.given, Configuration(MODEL), recordings[2:])
+    held_out = prepared.prepared(prepared.cutoff()).samples()[0]
+    results = []
+    for change in changes:
+        effort = "torque" if not results else "gravity_compensated"
+        configuration = Configuration(RobotOptions(locked_joints=MODEL.locked_joints, effort=effort))
+        model = load_model(arm.given.urdf, configuration.robot)
+        given = list(map(change, recordings))
+        estimate = calibrate(model, given[:2], given[2:], configuration).estimate
+        parameters = estimate.layout.without_compensation(estimate.parameters)
+        error = (estimate.equations.predict(parameters, held_out) - held_out.tau)[held_out.mask]
+        mass, interval = arm.true.body_prior[:, 0], estimate.interval[: estimate.layout.body_size : 10]
+        inside = (interval[:, 0] <= mass) & (mass <= interval[:, 1])
+        results.append(Result(float(np.linalg.norm(error) / np.linalg.norm(held_out.tau[held_out.mask])), inside))
+    return results
+
+
+def main() -> None:
+    """Publish the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=100)
+    draws = parser.parse_args().draws
+    rows = []
+    every = [results_of(seed) for seed in range(draws)]
+    for kind, results in zip(KINDS, zip(*every, strict=True), strict=True):
+        errors = np.array([result.error for result in results])
+        ratio = errors / [with_gravity.error for with_gravity, *_ in every]
+        covered = np.mean([result.masses_covered for result in results])
+        rows.append([kind, f"{100 * np.median(errors):.2f}", f"{100 * errors.max():.2f}", f"{np.median(ratio):.2f}",
+            f"{ratio.max():.2f}", f"{100 * covered:.1f}"])
+    header = (
+        "efforts", "error, median [%]", "largest [%]", "ratio, median", "largest", "masses within 95 % intervals [%]")
+    publish("gravity-compensated", f"""{table(header, rows)}
+
+{draws} draws of drives, noise, motions and errors of the URDF. *Error*: torque with gravity on a held-out motion, with
+the noise of its measurement. *Ratio*: to the error from efforts with gravity, of the same draw. On {machine()}.""")
+
+
+if __name__ == "__main__":
+    main()
