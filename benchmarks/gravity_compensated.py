@@ -25,7 +25,10 @@ from inertid_ros.robot.model import load_model
 
 MASS_ERROR = 0.2
 KINDS = (
-    "with gravity", "without gravity, by the URDF's masses", "without gravity, by masses that differ by 20 % from these")
+    "with gravity",
+    "without gravity, by the URDF's masses",
+    "without gravity, by masses that differ by 20 % from these",
+)
 
 
 @dataclass(frozen=True)
