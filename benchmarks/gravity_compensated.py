@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from studies.simulated_panda import MODEL, SimulatedPanda, with_efforts
 from tables import machine, publish, table
 
@@ -36,7 +37,7 @@ class Result:
     """Relative error of torque with gravity on the held-out motion, and whether each mass lies in its interval."""
 
     error: float
-    masses_covered: Array
+    masses_covered: NDArray[np.bool_]
 
 
 def without_gravity(arm: SimulatedPanda, bodies: Array) -> Callable[[Recording], Recording]:

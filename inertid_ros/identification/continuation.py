@@ -65,14 +65,15 @@ class Continuation:
 
     @cached_property
     def changed(self) -> Mapping[int, float]:
-        """Prior spread of every link that may have changed, by the index of the link."""
+        """Prior spread of every body that may have changed, by its index in the layout."""
         spreads = own_prior_spreads(self.model, self.options.spread)
         return {int(i): float(spreads[i]) for i in np.flatnonzero(~np.isnan(spreads))}
 
     @property
     def prior_model(self) -> RobotModel:
         """Robot with the prior of the earlier result, or with its estimate for links that may have changed."""
-        layout, changed = self.earlier.layout, list(self.changed)
+        layout = self.earlier.layout
+        changed = [body for body in self.changed if body < len(layout.links)]
         bodies = layout.bodies(self.earlier.prior).copy()
         bodies[changed] = layout.bodies(self.earlier.parameters)[changed]
         return self.model.with_prior_bodies(bodies)
@@ -128,7 +129,10 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """Prior spreads ``(nb,)`` from entries by link name or ``all``; NaN for rotors, and for links without an entry."""
+    """Prior spreads ``(nb,)`` from entries by link name or ``all``; NaN for rotors, and for links without an entry.
+
+    A link of a gravity compensation has the spread of the link.
+    """
     unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
         links = ", ".join(model.link_names)
@@ -136,5 +140,6 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
             f"identify.spread: '{unknown[0]}' is not a link of this robot; choose from {links}, or {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
-        spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))
+        of_link = [index, len(spreads) - len(model.link_names) + index] if model.layout.compensation else [index]
+        spreads[of_link] = given.get(link, given.get(ALL_LINKS, np.nan))
     return spreads

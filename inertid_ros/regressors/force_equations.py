@@ -79,8 +79,7 @@ class ForceEquations(Equations):
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += bodies.rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
         if layout.compensation:
-            still = np.zeros_like(samples.v)
-            force -= rigid_torque(self.model, layout.compensation_bodies(parameters), samples.q, still, still)
+            force -= _weight(self.model, layout.compensation_bodies(parameters), samples)
         load = drives.load_of_terms(self.model, *motion)
         force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion, load)
         return on_ground(self.model, samples.q, force)
@@ -165,6 +164,17 @@ def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -
 
 
 def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
-    """Generalized force ``(N, c)`` that moves a load ``(nb, 10)`` along the motion of the samples."""
+    """Generalized force ``(N, c)`` that moves a load ``(nb, 10)`` along the motion of the samples.
+
+    A controller that compensates gravity is assumed to know the load, and takes off its gravity, too.
+    """
     force = rigid_torque(model, load, samples.q, samples.v, samples.a)
+    if model.layout.compensation:
+        force -= _weight(model, load, samples)
     return np.asarray(on_ground(model, samples.q, force))
+
+
+def _weight(model: RobotModel, bodies: Array, samples: Samples) -> Array:
+    """Torque ``(N, nv)`` that holds bodies ``(nb, 10)`` at rest against gravity."""
+    still = np.zeros_like(samples.v)
+    return np.asarray(rigid_torque(model, bodies, samples.q, still, still))

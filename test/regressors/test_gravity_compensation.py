@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.equations import dense_equations, prediction_variance
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.force_equations import ForceEquations, without_load
 from inertid_ros.robot.body_changes import perturb
 
 
@@ -36,6 +36,18 @@ def test_efforts_lack_the_gravity_of_the_other_bodies(seed):
     rows = next(dense_equations(equations, states, len(states)))
     for channel, (columns, (A, _)) in enumerate(zip(equations.columns, rows, strict=True)):
         np.testing.assert_allclose(A @ parameters[columns], np.array(expected)[:, channel], rtol=1e-9, atol=1e-9)
+
+
+def test_the_controller_takes_off_the_gravity_of_a_known_load():
+    rng, model, states = _robot(1)
+    layout, equations = model.layout, ForceEquations(model)
+    load = 0.3 * perturb(model, rng)
+    loaded = model.prior.copy()
+    for part in (layout.bodies(loaded), layout.compensation_bodies(loaded)):
+        part += load
+    with_load = replace(states, tau=equations.predict(loaded, states))
+    np.testing.assert_allclose(
+        without_load(model, load, with_load).tau, equations.predict(model.prior, states), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
