@@ -60,7 +60,7 @@ def results_of(seed: int) -> list[Result]:
     changes = (lambda recording: recording, without_gravity(arm, arm.given.body_prior), without_gravity(arm, wrong))
     prepared = Dataset.screened(arm.given, Configuration(MODEL), recordings[2:])
     held_out = prepared.prepared(prepared.cutoff()).samples()[0]
-    results = []
+    results: list[Result] = []
     for change in changes:
         effort = "torque" if not results else "gravity_compensated"
         configuration = Configuration(RobotOptions(locked_joints=MODEL.locked_joints, effort=effort))
