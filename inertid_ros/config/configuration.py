@@ -75,6 +75,7 @@ def _planned(*types: str) -> dict[str, Any]:
 EFFECTS = (
     Effect("identify.regularizer identify.solver identify.prior_spread identify.drive_weight identify.outlier_threshold"
         " identify.spread", {"identify.estimator": ("consistent",), "identify.fit_stribeck_speed": GIVEN}),
+    Effect("identify.variance_limit", {"identify.estimator": ("reduced", "auto")}),
     Effect("identify.solver",
         {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),
     Effect("identify.changing_terms", {"identify.prior": GIVEN}),

@@ -18,6 +18,7 @@ WEIGHTINGS = ("none", "residual")
 RANKS = ("full", "gcv", "held_out", "variance", "auto")
 NULL_SPACES = ("prior", "zero")
 LOSSES = ("squares", "huber")
+_VARIANCE_LIMIT = 0.01  # of the source's study; the prior has about 0.1
 
 
 @attrs.frozen
@@ -34,6 +35,8 @@ class LeastSquaresOptions:
         choices=PARAMETER_SCALINGS)
     rank: str = option("full", "directions fitted: full, gcv (generalised cross-validation), held_out, variance"
         " (reduced identification), or auto (full if all have a small variance, else reduced)", choices=RANKS)
+    variance_limit: float = option(_VARIANCE_LIMIT, "largest variance of fitted directions, for rank variance or auto",
+        1e-9, 1e3)
     null_space: str = option("prior", "other directions stay at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
     independent: bool = option(False, "treat all samples as independent, as published tables do, even if residuals"
@@ -43,7 +46,7 @@ class LeastSquaresOptions:
     def name(self) -> str:
         """Name of the method for reports."""
         for name, options in ESTIMATORS.items():
-            if self == options:
+            if self == attrs.evolve(options, variance_limit=self.variance_limit):
                 return name
         return f"least squares: {self.loss}, {self.weighting} weights, {self.scaling} scaling, {self.rank} rank"
 
@@ -73,6 +76,8 @@ class IdentifyOptions:
         " estimators are classical least squares, as baselines; wls_c and wls_rc scale every column by the prior value"
         " of the parameter, but at least by a tenth of its natural size, so that a prior of zero can be fitted, too",
         choices=("consistent", *ESTIMATORS))
+    variance_limit: float = option(_VARIANCE_LIMIT, "estimators reduced and auto fit only directions whose variance is"
+        " at most this, under the metric of bodies, where the prior has a variance of about 0.1", 1e-9, 1e3)
     regularizer: str = option("entropic", "measure of the distance to the prior: entropic; relative, if every"
         " parameter is known up to some per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
         " OSQP) or geodesic (geodesic distance to the equation of every sample, slow, and for little noise only)",
@@ -100,6 +105,11 @@ class IdentifyOptions:
         " recordings with and without a known load (robot.loads), because only a known load fixes the scale")
     fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
         " motion")
+
+    @property
+    def least_squares(self) -> LeastSquaresOptions:
+        """Options of the classical estimator; KeyError for ``consistent``."""
+        return attrs.evolve(ESTIMATORS[self.estimator], variance_limit=self.variance_limit)
 
 
 @attrs.frozen

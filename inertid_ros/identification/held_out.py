@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.findings import Finding, Severity
@@ -80,7 +80,7 @@ def refitted(
     recordings, information : part of the data; classical estimators and the geodesic regularizer use the recordings
     """
     if options.estimator != "consistent":
-        return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
+        return least_squares(estimate.equations, recordings, options.least_squares).parameters
     information = replace(information, earlier=estimate.information.earlier)
     data = FitData(estimate.equations, tuple(recordings), information, prior_spreads=estimate.own_prior_spreads)
     fit = replace(MapFit.of(data, options, constraints), left_out=estimate.left_out)

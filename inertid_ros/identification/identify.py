@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
@@ -211,4 +211,4 @@ def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints
         raise IdentificationError(
             f"robot.terms.{known[0]}.values: estimator '{options.estimator}' cannot keep known parameters; drop them or"
             " use consistent")
-    return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[options.estimator])
+    return least_squares(data.equations, data.recordings or data.information, options.least_squares)

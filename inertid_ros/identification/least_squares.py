@@ -32,7 +32,6 @@ from inertid_ros.robot.model import RobotModel
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
 _log = logging.getLogger(__name__)
-_VARIANCE_LIMIT = 0.01  # rank rule variance fits directions up to this variance; the prior has about 0.1
 _CROSS_VALIDATION_SETS = 5  # pieces into which rank rule held_out cuts a single recording
 HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
@@ -132,7 +131,7 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
         return fit.spectrum.count, np.zeros(0)
     if rule in ("auto", "variance"):
         # Directions whose variance is at most a limit ([Lee2019]_ eq. a.4); variances ascend.
-        rank = int(np.searchsorted(fit.variances, _VARIANCE_LIMIT, side="right"))
+        rank = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"

@@ -212,13 +212,15 @@ def test_chosen_ranks_are_sensible(options, seed):
     assert least_squares(model, [_noisy(samples, rng, 1e-7 * noise)], options).rank == full.rank
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(seed):
+@pytest.mark.parametrize(("seed", "limit"), [(0, 0.01), (1, 0.01), (2, 0.01), (1, 0.002)])
+def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(seed, limit):
     """[Lee2019]_ eq. 4.5.60 written out in base parameters, and its problem 4.5.58-59 by brute force."""
     model, samples, _, rng = _robot(seed, count=60)
     noise = 0.3 * np.sqrt(np.mean(samples.tau**2, axis=0))
     information = compress(model, [_noisy(samples, rng, noise)])
-    estimate = least_squares(model, information, ESTIMATORS["reduced"])
+    options = IdentifyOptions(estimator="reduced", variance_limit=limit).least_squares
+    estimate = least_squares(model, information, options)
+    assert estimate.solution.solver == "reduced"
     kept = estimate.rank
     assert 0 < kept < estimate.base.count
     R, z = information.whitened(1 / least_squares(model, information).residual_deviation)
@@ -230,7 +232,7 @@ def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(s
     root, inverse = (vectors * values**power @ vectors.T for power in (0.5, -0.5))
     variances, directions = np.linalg.eigh(root @ np.linalg.inv(A.T @ A) @ root)
     np.testing.assert_allclose(estimate.variances, variances, rtol=1e-5)
-    assert variances[kept - 1] <= 0.01 < variances[kept]
+    assert variances[kept - 1] <= limit < variances[kept]
     V = inverse @ directions
     low, high = V[:, :kept], V[:, kept:]
     closed = low * variances[:kept] @ low.T @ A.T @ z + high @ high.T @ metric @ (B @ prior)
