@@ -73,11 +73,13 @@ def posterior(
     curvature, prior_slope = _prior(x, coordinates, regularization)
     bound_pull = np.zeros(size)
     absent = sources.left_out[bounded]
-    pull = convex_program.positive_weights / np.where(absent, 1.0, x[bounded])
+    barrier = convex_program.positive_weights > 0
+    pull = np.divide(convex_program.positive_weights, x[bounded], out=np.zeros(len(bounded)), where=barrier & ~absent)
     bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # left-out parameters: as without data
     inequalities = _of_parameters(convex_program.inequalities, size)
     equalities = _of_parameters(convex_program.equalities, size).matrix
-    pushing = inequalities.matrix[inequalities(x) < _ACTIVE_SLACK]
+    at_bound = bounded[~barrier & ~absent & (x[bounded] < _ACTIVE_SLACK)]  # bounds without barrier
+    pushing = np.vstack([inequalities.matrix[inequalities(x) < _ACTIVE_SLACK], np.eye(size)[at_bound]])
     if len(pushing):
         columns = np.vstack([pushing, equalities, -equalities]).T
         bound_pull += pushing.T @ scipy.optimize.nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]

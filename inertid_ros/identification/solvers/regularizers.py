@@ -144,10 +144,11 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         root = np.pad(block_diag(*factors.swapaxes(1, 2)), ((0, 0), (0, size - inertial)))
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
+    # A quadratic program has no barriers, so point masses have plain bounds.
+    barrier = 0.0 if regularization.regularizer == "point_mass" else _DRIVE_BARRIER_SHARE * regularization.drive_weight
     return ConvexProgram(
         R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
-        positive_weights=np.full(len(positive), _DRIVE_BARRIER_SHARE * regularization.drive_weight),
-        constant=constant)
+        positive_weights=np.full(len(positive), barrier), constant=constant)
 
 
 def prior_spread_of_largest_evidence(

@@ -257,9 +257,10 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
         names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
             f"solver: the constraints contradict one another or the point masses; relax one of: {', '.join(names)}")
-    masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
-    masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
-    x, change = expansion @ masses, masses[: len(points.prior)] - points.prior
+    unknowns, count = np.asarray(result.x[: expansion.shape[1]], dtype=float), len(points.prior)
+    bounded = np.concatenate([np.arange(count), count + convex_program.positive - inertial])
+    unknowns[bounded] = np.maximum(unknowns[bounded], 0.0)
+    x, change = expansion @ unknowns, unknowns[:count] - points.prior
     residual = convex_program.R @ x - convex_program.z
     objective = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
     objective += weight * points.scale * float(change @ change)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states
 
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import truncated_normal
@@ -92,6 +93,19 @@ def test_a_bound_that_holds_a_parameter_leaves_it_on_one_side():
     assert held.standard_deviation[column] < free.standard_deviation[column]
     everything = identify(model, [samples], constraints=Constraints(at_most={name: 10 * truth[column]}))
     np.testing.assert_allclose(everything.standard_deviation, free.standard_deviation, rtol=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_friction_on_a_bound_without_barrier_is_as_certain_as_under_a_barrier(seed):
+    """Point masses are found by a quadratic program, whose friction may be exactly zero."""
+    pytest.importorskip("osqp")
+    model, samples, _ = experiment(seed, 0.1, friction=0.0)
+    points, barrier = (
+        identify(model, [samples], IdentifyOptions(regularizer=name)) for name in ("point_mass", "pullback"))
+    positive = model.layout.non_negative
+    assert points.parameters[positive].min() == 0.0
+    ratio = points.standard_deviation[positive] / barrier.standard_deviation[positive]
+    assert ratio.min() > 0.5 and ratio.max() < 5.0
 
 
 def repeating_motion(model: RobotModel, rng: np.random.Generator) -> Samples:
