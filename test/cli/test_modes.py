@@ -1,0 +1,302 @@
+"""Methods of `inertid identify` by their keys: each runs, its report names it, and its result is what it promises.
+
+The tables of docs/modes.md name these tests, for methods that no other test of a command or node runs.
+"""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import attrs
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.recordings.synthetic import random_motion
+from support.recordings.synthetic_calibration import Case, synthetic_case
+from support.robots.floating_robots import motion, satellite, with_prior
+
+from inertid_ros.cli import main as cli
+from inertid_ros.core.inertial_parameters import (
+    Ellipsoid,
+    geodesic_distance,
+    is_consistent,
+    pseudo_inertia,
+    uniform_ellipsoid,
+)
+from inertid_ros.data.files.loading import write_npz
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+
+SOLVERS = {"euclidean": "interior_point", "pullback": "interior_point", "relative": "interior_point",
+    "riemannian": "interior_point, successive convex models", "point_mass": "osqp",
+    "geodesic": "geodesic least squares"}
+# Of link0, whose mass and centre of mass the recordings do not show: size, places and use of ellipsoids.
+ELLIPSOIDS = {"mass": (0.8,), "com": (0.1, (0.0,), "com"), "union": (0.64, (-1.0, 1.0)), "collision_shapes": (0.8,)}
+ROTOR = {"joint": "joint1", "link": "link0", "ratio": 50.0, "mass": 0.5, "inertia": [4e-4, 0.0, 0.0, 4e-4, 0.0, 6e-4]}
+BELT = {"joints": ["joint1", "joint2"], "ratios": [1.0, -0.7]}
+MOTOR = """<link name="motor"><inertial><mass value="0.5"/><inertia ixx="4e-4" ixy="0" ixz="0" iyy="4e-4" iyz="0"
+ izz="6e-4"/></inertial></link><joint name="shaft" type="revolute"><parent link="link0"/><child link="motor"/>
+<axis xyz="0 0 1"/><limit lower="-300" upper="300" velocity="300" effort="1"/></joint></robot>"""
+
+
+@cache
+def case() -> Case:
+    """A robot of three links."""
+    return synthetic_case(7, duration=10.0)
+
+
+def identify(folder, settings, status=0, urdf="given.urdf"):
+    """Report of the fit of a, validated with b; ``settings`` by key, ``status`` None for a verdict of any kind."""
+    command = ["identify", str(folder / "a.npz"), "--validate", str(folder / "b.npz"), "--urdf", str(folder / urdf)]
+    command += ["--output", str(folder / "result"), "--force", "--quiet"]
+    ended = cli.main([*command, *(f"--set={key}={json.dumps(value)}" for key, value in settings.items())])
+    assert ended == status or (status is None and ended in (0, 3))
+    report = json.loads((folder / "result/report.json").read_text())
+    assert (ended == 3) == (report["verdict"] == "do not use")
+    return report
+
+
+def used(report, section="identify"):
+    """Section of the configuration in a report."""
+    return report["provenance"]["configuration"][section]
+
+
+def bodies_of(report):
+    return np.array([link["parameters"] for link in report["links"]])
+
+
+def error(report):
+    """Held-out error as a share of that of the URDF."""
+    return report["validation"]["relative_error"] / report["prior"]["relative_error"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Folder with given.urdf and the recordings a and b."""
+    folder = tmp_path_factory.mktemp("modes")
+    (folder / "given.urdf").write_text(case().given.urdf)
+    for name, recording in zip("ab", case().recordings, strict=True):
+        write_npz(recording, folder / f"{name}.npz")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def default(folder):
+    return identify(folder, {})
+
+
+@pytest.fixture(scope="module")
+def entropic(folder):
+    return identify(folder, {"identify.prior_spread": 1.0})
+
+
+def distance(regularizer, bodies):
+    """From the URDF, as [Lee2019]_ and [vanDerGaag2024]_ define it."""
+    prior = case().given.body_prior
+    if regularizer in ("entropic", "riemannian"):
+        return np.sum(geodesic_distance(bodies, prior) ** 2)
+    if regularizer == "pullback":
+        change = np.linalg.solve(pseudo_inertia(prior), pseudo_inertia(bodies - prior))
+        return np.einsum("bij,bji->", change, change)
+    return np.sum((bodies - prior) ** 2 / (1.0 if regularizer == "euclidean" else prior**2))
+
+
+@pytest.mark.parametrize("regularizer", SOLVERS)
+def test_regularizers(folder, default, entropic, regularizer):
+    """Of bodies that fit alike, those of a regularizer are the nearest to the URDF by its own distance."""
+    if regularizer == "point_mass":
+        pytest.importorskip("osqp")
+    spread = {} if regularizer == "geodesic" else {"identify.prior_spread": 1.0}
+    report = identify(folder, {"identify.regularizer": regularizer, **spread})
+    bodies, other = bodies_of(report), bodies_of(entropic if spread else default)
+    assert used(report)["regularizer"] == regularizer and report["solver"]["status"] == "optimal"
+    assert report["solver"]["name"].startswith(SOLVERS[regularizer])
+    assert is_consistent(bodies).all() and error(report) < 0.02 and geodesic_distance(bodies, other).max() > 1e-3
+    if regularizer == "point_mass":  # which lie in ellipsoids around the bodies of the URDF
+        pairs = zip(case().given.body_prior, bodies, strict=True)
+        assert all(Ellipsoid.from_body(prior, 1.5).row @ body > 0 for prior, body in pairs)
+    elif regularizer != "geodesic":  # which also weighs how far the equation of each sample is
+        assert distance(regularizer, bodies) < distance(regularizer, other)
+
+
+@pytest.mark.parametrize("regularizer", ["entropic", "euclidean"])
+def test_a_smaller_spread_of_the_prior_keeps_bodies_nearer(folder, regularizer):
+    distances = []
+    for spread in (0.01, 2.0):
+        report = identify(folder, {"identify.regularizer": regularizer, "identify.prior_spread": spread})
+        assert (report["solver"]["prior_spread"], used(report)["prior_spread"]) == (spread, spread)
+        assert is_consistent(bodies_of(report)).all() and error(report) < 0.05
+        distances.append(distance(regularizer, bodies_of(report)))
+    assert distances[0] < distances[1]
+
+
+def test_clarabel_finds_what_the_built_in_solver_finds(folder, default):
+    pytest.importorskip("cvxpy")
+    report = identify(folder, {"identify.solver": "clarabel"})
+    assert (used(report)["solver"], report["solver"]["name"]) == ("clarabel", "clarabel")
+    assert report["solver"]["objective"] == pytest.approx(default["solver"]["objective"], rel=1e-2)
+    assert geodesic_distance(bodies_of(report), bodies_of(default)).max() < 1e-3 and error(report) < 0.02
+
+
+@pytest.mark.parametrize("estimator", ["wls", "wls_r", "wls_c", "wls_rc", "truncated", "reduced", "auto"])
+def test_classical_estimators(folder, estimator):
+    """Their bodies may be inconsistent; only then the result is rejected."""
+    report = identify(folder, {"identify.estimator": estimator}, status=None)
+    assert (used(report)["estimator"], report["solver"]["name"]) == (estimator, estimator) and error(report) < 0.02
+    assert (report["verdict"] == "do not use") == (not is_consistent(bodies_of(report)).all())
+
+
+def ellipsoids(size, sides=(0.0,), holds="mass"):
+    """Settings of ellipsoids along the longest axis of the true first body.
+
+    Of size 1, an ellipsoid is the homogeneous one of the body; ``sides`` are in standard deviations of its mass.
+    """
+    centre, axes, radii = uniform_ellipsoid(case().truth.body_prior[0])
+    axes = axes * np.linalg.det(axes)
+    step = radii.max() / np.sqrt(5) * axes[:, np.argmax(radii)]
+    common = {"link": "link0", "holds": holds, "rpy": pin.rpy.matrixToRpy(axes).tolist()}
+    common["semi_axes"] = (size * radii).tolist()
+    return {f"part{k}": {**common, "centre": (centre + side * step).tolist()} for k, side in enumerate(sides)}
+
+
+def outside(report, given):
+    """Share of the first body's mass, or distance of its centre of mass, outside of ellipsoids that should hold it."""
+    cp = pytest.importorskip("cvxpy")
+    body = bodies_of(report)[0]
+    shapes = [Ellipsoid.from_axes(np.array(each["centre"]), pin.rpy.rpyToMatrix(*each["rpy"]), each["semi_axes"])
+        for each in given.values()]
+    if given["part0"]["holds"] == "com":
+        apart = body[1:4] / body[0] - shapes[0].centre
+        return max(0.0, apart @ np.linalg.solve(shapes[0].shape, apart) - 1.0)
+    # Parts of the body, each inside of one ellipsoid ([Wensing2018]_ thm. 4, cor. 2)
+    J = pseudo_inertia(body)
+    size = np.sqrt(np.outer(np.diagonal(J), np.diagonal(J)))
+    parts = [cp.Variable((4, 4), PSD=True) for _ in shapes]
+    excess = [cp.pos(-cp.trace((each.quadric * size) @ part)) for each, part in zip(shapes, parts, strict=True)]
+    return cp.Problem(cp.Minimize(sum(excess)), [sum(parts) == J / size]).solve(solver=cp.CLARABEL) / body[0]
+
+
+@pytest.mark.parametrize("kind", ELLIPSOIDS)
+def test_ellipsoids_hold_mass_or_centre_of_mass(folder, default, kind):
+    """They hold the true link; a fit without them leaves them."""
+    given, urdf = ellipsoids(*ELLIPSOIDS[kind]), "given.urdf"
+    key, value = "ellipsoids", given
+    if kind == "collision_shapes":  # a box, whose corners are on the ellipsoid
+        key, value, urdf = kind, True, "boxed.urdf"
+        (part,) = given.values()
+        xyz, rpy, size = (" ".join(map(str, each)) for each in (part["centre"], part["rpy"],
+            2 / np.sqrt(3) * np.array(part["semi_axes"])))
+        box = f'<collision><origin xyz="{xyz}" rpy="{rpy}"/><geometry><box size="{size}"/></geometry></collision>'
+        (folder / urdf).write_text(case().given.urdf.replace("</inertial>", f"</inertial>{box}", 1))
+    report = identify(folder, {f"constraints.{key}": value}, urdf=urdf)
+    assert used(report, "constraints")[key] and is_consistent(bodies_of(report)).all() and error(report) < 0.02
+    assert outside(default, given) > 0.02 and outside(report, given) < 1e-6
+
+
+def test_the_total_mass_is_met(folder, default):
+    mass = float(case().truth.body_prior[:, 0].sum())
+    report = identify(folder, {"constraints.total_mass": mass})
+    assert used(report, "constraints")["total_mass"] == mass and error(report) < 0.02
+    assert bodies_of(report)[:, 0].sum() == pytest.approx(mass, rel=1e-6)
+    assert abs(bodies_of(default)[:, 0].sum() / mass - 1) > 0.01
+
+
+@pytest.fixture(scope="module")
+def geared(tmp_path_factory):
+    """As folder: the motor of the second joint is a body on the first link, and a belt turns with the last two."""
+    folder, joints = tmp_path_factory.mktemp("geared"), case().truth.joint_names
+    whole = pin.buildModelFromXML(case().truth.urdf.replace("</robot>", MOTOR))
+    data, order = whole.createData(), [whole.joints[whole.getJointId(name)].idx_v for name in (*joints, "shaft")]
+    gear, belt = np.vstack([np.eye(3), [0.0, ROTOR["ratio"], 0.0]]), np.array([0.0, *BELT["ratios"]])
+    (folder / "given.urdf").write_text(case().given.urdf)
+    for seed, name in enumerate("ab"):
+        rng, time = np.random.default_rng(seed), np.arange(0.0, 10.0, 0.01)
+        q, v, a = random_motion(rng, 3).sample(time)
+        states = np.zeros((len(time), 3, 4))
+        states[:, :, order] = np.stack([q, v, a], axis=1) @ gear.T
+        effort = np.array([pin.rnea(whole, data, *state) for state in states])[:, order] @ gear
+        effort += np.outer(0.3 * a @ belt + 2.0 * v @ belt + 1.5 * np.sign(v @ belt), belt) + 0.3 * v
+        effort += 0.01 * rng.normal(size=v.shape)
+        write_npz(Recording(joints, time, q, effort, velocity=v, name=name), folder / f"{name}.npz")
+    return folder
+
+
+def test_motors_are_bodies_and_drives_turn_with_several_joints(geared):
+    """The inertia of the motor about its shaft is given a third too large."""
+    wrong = {**ROTOR, "inertia": [4e-4, 0.0, 0.0, 4e-4, 0.0, 7.9e-4]}
+    settings = {"robot.rotors": {"motor": wrong}, "robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"]}
+    report = identify(geared, settings)
+    (rotor,), (belt,) = report["rotors"], report["couplings"]
+    assert (rotor["name"], rotor["joint"], rotor["link"], rotor["ratio"]) == ("motor", "joint1", "link0", 50.0)
+    assert rotor["inertia"][2][2] == pytest.approx(6e-4, rel=0.01) and is_consistent(np.array(rotor["parameters"]))
+    assert (belt["name"], belt["joints"], belt["ratios"]) == ("belt", BELT["joints"], BELT["ratios"])
+    assert [belt[term] for term in ("rotor_inertia", "viscous", "coulomb")] == pytest.approx([0.3, 2.0, 1.5], rel=0.01)
+    assert is_consistent(bodies_of(report)).all() and error(report) < 0.02
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """As folder: the biped on two plates, with friction in its joints; and its plates."""
+    pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+    from support.recordings.biped import biped, prior
+
+    folder = tmp_path_factory.mktemp("standing")
+    (folder / "given.urdf").write_text(prior().urdf)
+    for name, recording in zip("ab", (biped(), biped(movements=4, seed=2)), strict=True):
+        friction = 4.0 * recording.velocity + 2.0 * np.sign(recording.velocity)
+        write_npz(replace(recording, effort=recording.effort + friction), folder / f"{name}.npz")
+    return folder, {name: attrs.asdict(plate) for name, plate in prior().options.plates.items()}
+
+
+@pytest.mark.xdist_group("biped")
+@pytest.mark.parametrize("measures", ["wrench", "pressure"])
+def test_a_biped_is_weighed(standing, measures):
+    """Plates that measure wrenches show the efforts of the legs, with friction; balance boards do not."""
+    folder, plates = standing
+    settings = {"robot.base": "free", "prepare.base.motion_from": "imu", "prepare.base.imu_frame": "imu",
+        "robot.plates": {name: {**plate, "measures": measures} for name, plate in plates.items()},
+        "robot.drive_terms": ["viscous", "coulomb"] if measures == "wrench" else []}
+    report = identify(folder, settings)
+    assert {plate["measures"] for plate in used(report, "robot")["plates"].values()} == {measures}
+    assert used(report, "prepare")["base"]["motion_from"] == "imu" and used(report, "robot")["base"] == "free"
+    assert bodies_of(report)[:, 0].sum() == pytest.approx(41.05, rel=0.005)
+    assert is_consistent(bodies_of(report)).all() and error(report) < 0.3
+    counts = dict(zip(report["channels"], report["effective_samples"], strict=True))
+    assert all(counts[f"base.{channel}"] > 0 for channel in ("force_z", "torque_x", "torque_y"))
+    assert (counts["base.force_x"] > 0) == (counts["left_knee"] > 0) == (measures == "wrench")
+    if measures == "wrench":
+        viscous, coulomb = ([joint[term] for joint in report["joints"]] for term in ("viscous", "coulomb"))
+        assert np.median(viscous) == pytest.approx(4.0, rel=0.1) and coulomb == pytest.approx([2.0] * 10, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def floating(tmp_path_factory):
+    """As folder: a satellite with an arm and three wheels; and its wheels."""
+    folder, robot = tmp_path_factory.mktemp("floating"), satellite(np.random.default_rng(0), 3)
+    (folder / "given.urdf").write_text(write_urdf(robot, with_prior(robot, np.random.default_rng(1)).body_prior))
+    tree, data = robot.pinocchio, robot.pinocchio.createData()
+    for seed, name in enumerate("ab"):
+        found = float_freely(robot, robot.body_prior, motion(robot, 24, seed, speed=0.25).trajectory, 50.0)
+        recording = measured(robot, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
+        velocity = np.hstack([found.twist, found.v])
+        states = np.hstack([found.pose, found.q]), velocity, np.gradient(velocity, found.time, axis=0)
+        torque = [pin.rnea(tree, data, *state)[6:] for state in zip(*states, strict=True)]
+        write_npz(replace(recording, effort=np.hstack([torque, np.zeros_like(found.speeds)])), folder / f"{name}.npz")
+    return folder, {name: attrs.asdict(wheel) for name, wheel in robot.options.wheels.items()}
+
+
+@pytest.mark.parametrize("estimator", ["consistent", "ols"])
+def test_momentum_predicts_twist_and_torque(floating, estimator):
+    """The fit does not use the torque."""
+    folder, wheels = floating
+    settings = {"robot.base": "free", "robot.wheels": wheels, "robot.gravity": [0.0, 0.0, 0.0],
+        "identify.equations": "momentum", "identify.estimator": estimator}
+    report = identify(folder, settings, status=None)
+    assert (used(report)["equations"], used(report)["estimator"]) == ("momentum", estimator) and error(report) < 0.01
+    assert (report["solver"]["name"] == "ols") == (estimator == "ols")
+    assert (report["verdict"] == "do not use") == (not is_consistent(bodies_of(report)).all())
+    quantities = [each["quantity"] for each in report["predictions"]]
+    assert quantities[2:] == [f"torque of J{number}" for number in (1, 2, 3)] and len(quantities) == 5
+    for each in report["predictions"]:
+        assert each["calibrated"] < 0.05 * each["prior"] and each["calibrated"] < 0.02 * each["measured"]
