@@ -10,7 +10,7 @@ from inertid_ros.data.preparation.filtering import low_pass
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.validation import PredictionError
 from inertid_ros.robot.dynamics import rigid_torque
-from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.floating_base_motion import BaseMotion, wheel_force
 from inertid_ros.robot.model import RobotModel
 
 _BASE = (("linear velocity of the base", "m/s", slice(0, 3)), ("angular velocity of the base", "rad/s", slice(3, 6)))
@@ -21,8 +21,8 @@ def prediction_errors(
 ) -> tuple[PredictionError, ...]:
     """Errors of bodies ``(nb, 10)`` of the URDF and of the result, on samples for equations of momentum.
 
-    The rates of joints and wheels predict the twist of the base, and the motion of base and joints predicts the torque
-    of the joints, without friction. Torque is compared if the recordings have efforts.
+    The rates of joints and wheels predict the twist of the base, and the motion of base, joints and wheels predicts the
+    torque of the joints, without friction. Torque is compared if the recordings have efforts.
     """
     twist = np.concatenate([part.v[part.usable, :6] for part in samples])
     twists = [np.concatenate([_twist(model, bodies, part)[part.usable] for part in samples])
@@ -30,10 +30,11 @@ def prediction_errors(
     errors = [PredictionError(name, unit, _rms(twist[:, axes]), *(_rms((twist - each)[:, axes]) for each in twists))
         for name, unit, axes in _BASE]
     if all(np.isfinite(recording.effort).all() and recording.effort.any() for recording in recordings):
-        pairs = zip(recordings, samples, strict=True)
+        pairs = list(zip(recordings, samples, strict=True))
         torque = np.concatenate([_torque(model, recording, part)[part.usable] for recording, part in pairs])
-        torques = [np.concatenate([_predicted_torque(model, bodies, part)[part.usable] for part in samples])
-            for bodies in (prior, calibrated)]
+        of_wheels = [_torque_of_wheels(model, recording, part) for recording, part in pairs]
+        torques = [np.concatenate([(_torque_of_bodies(model, bodies, part) + wheels)[part.usable]
+            for part, wheels in zip(samples, of_wheels, strict=True)]) for bodies in (prior, calibrated)]
         for joint, name in enumerate(model.joint_names):
             unit = "N" if model.slides[joint] else "N m"
             both = (_rms(torque[:, joint] - each[:, joint]) for each in torques)
@@ -47,22 +48,42 @@ def _twist(model: RobotModel, bodies: Array, samples: Samples) -> Array:
     return BaseMotion(model.tree, bodies, model.wheels).twist(samples.q[:, 7:], samples.v[:, 6:], standing, samples.tau)
 
 
-def _predicted_torque(model: RobotModel, bodies: Array, samples: Samples) -> Array:
+def _torque_of_bodies(model: RobotModel, bodies: Array, samples: Samples) -> Array:
     return rigid_torque(model, bodies, samples.q, samples.v, samples.a)[:, 6:]
+
+
+def _torque_of_wheels(model: RobotModel, recording: Recording, samples: Samples) -> Array:
+    """Torque ``(N, n)`` of the joints that turns the momentum of wheels, which need not be on the base."""
+    if not any(model.wheels.bodies):
+        return np.zeros((len(samples.q), model.joints))
+    columns = [recording.joint_names.index(name) for name in model.wheels.names]
+    even, speed = _smooth(recording, _speed(recording)[:, columns], samples)
+    both = (_interpolated(samples.time, even, each) for each in (speed, np.gradient(speed, even, axis=0)))
+    return wheel_force(model, samples.q[:, 7:], samples.v, *both)[:, 6:]
+
+
+def _speed(recording: Recording) -> Array:
+    if recording.velocity is not None and np.isfinite(recording.velocity).any(axis=0).all():
+        return recording.velocity
+    return np.asarray(np.gradient(recording.position, recording.time, axis=0))
 
 
 def _torque(model: RobotModel, recording: Recording, samples: Samples) -> Array:
     """Measured torque ``(N, n)`` at the samples, below their cutoff."""
+    columns = [recording.joint_names.index(name) for name in model.joint_names]
+    return _interpolated(samples.time, *_smooth(recording, recording.effort[:, columns] * model.effort_scale, samples))
+
+
+def _smooth(recording: Recording, values: Array, samples: Samples) -> tuple[Array, Array]:
+    """Even times, and values of a recording at these times, below the cutoff of the samples."""
     period = float(np.median(np.diff(recording.time)))
     even = np.arange(recording.time[0], recording.time[-1], period)
-    columns = [recording.joint_names.index(name) for name in model.joint_names]
-    effort = recording.effort[:, columns] * model.effort_scale
-    smooth = low_pass(_interpolated(even, recording.time, effort), period, samples.cutoff_hz)
-    return _interpolated(samples.time, even, smooth)
+    return even, low_pass(_interpolated(even, recording.time, values), period, samples.cutoff_hz)
 
 
 def _interpolated(time: Array, known: Array, values: Array) -> Array:
-    return np.column_stack([np.interp(time, known, column) for column in values.T])
+    pairs = zip(np.isfinite(values.T), values.T, strict=True)
+    return np.column_stack([np.interp(time, known[finite], column[finite]) for finite, column in pairs])
 
 
 def _rms(values: Array) -> float:

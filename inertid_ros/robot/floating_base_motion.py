@@ -99,7 +99,7 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
     pose = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(q), 1))
     state = np.hstack([pose, q[:, :count]]), np.hstack([twist, v[:, :count]])
     acceleration = np.hstack([np.zeros((len(q), 6)), a[:, :count]])
-    wheels = _wheel_force(model, q[:, :count], state[1], v[:, count:], a[:, count:])
+    wheels = wheel_force(model, q[:, :count], state[1], v[:, count:], a[:, count:])
     force = rigid_torque(model, bodies, *state, acceleration) + wheels
     inertia, _ = BaseMotion(model.tree, bodies).momentum(state[0][:, 7:], 0 * v[:, :count], np.zeros((len(q), 0)))
     acceleration[:, :6] = -np.linalg.solve(inertia, force[:, :6, None])[..., 0]
@@ -107,8 +107,14 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
     return FloatingPrediction(twist, acceleration[:, :6], torque[:, 6:])
 
 
-def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
-    """Generalized force ``(N, 6 + n)`` that changes the momentum of the wheels."""
+def wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
+    """Generalized force ``(N, 6 + n)`` that changes the momentum of the wheels.
+
+    Parameters
+    ----------
+    q, v : (N, n) and (N, 6 + n), positions of the joints; twist of the base, and velocities of the joints.
+    speeds, rates : (N, w), speeds and accelerations of the wheels [rad/s], [rad/s^2].
+    """
     placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:])
     velocity += v[:, None, :6]  # relative to the world, in a frame at rest that coincides with the base frame
     out = np.zeros((len(q), model.velocities))

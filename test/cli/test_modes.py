@@ -16,6 +16,7 @@ from support.recordings.synthetic_calibration import Case, synthetic_case
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
+from inertid_ros.config.robot import WheelOptions
 from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
     geodesic_distance,
@@ -25,6 +26,8 @@ from inertid_ros.core.inertial_parameters import (
 )
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.floating_base_motion import predict_floating
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
@@ -272,18 +275,18 @@ def test_a_biped_is_weighed(standing, measures):
 
 @pytest.fixture(scope="module")
 def floating(tmp_path_factory):
-    """As folder: a satellite with an arm and three wheels; and its wheels."""
+    """As folder: a satellite with an arm and three wheels, one of them on the arm; and its wheels."""
     folder, robot = tmp_path_factory.mktemp("floating"), satellite(np.random.default_rng(0), 3)
+    wheels = {**robot.options.wheels, "wheel_x": WheelOptions(0.1, "L1", (1.0, 0.0, 0.0))}
+    robot = load_model(robot.urdf, attrs.evolve(robot.options, wheels=wheels))
     (folder / "given.urdf").write_text(write_urdf(robot, with_prior(robot, np.random.default_rng(1)).body_prior))
-    tree, data = robot.pinocchio, robot.pinocchio.createData()
     for seed, name in enumerate("ab"):
-        found = float_freely(robot, robot.body_prior, motion(robot, 24, seed, speed=0.25).trajectory, 50.0)
+        path = motion(robot, 24, seed, speed=0.25).trajectory
+        found = float_freely(robot, robot.body_prior, path, 50.0)
         recording = measured(robot, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
-        velocity = np.hstack([found.twist, found.v])
-        states = np.hstack([found.pose, found.q]), velocity, np.gradient(velocity, found.time, axis=0)
-        torque = [pin.rnea(tree, data, *state)[6:] for state in zip(*states, strict=True)]
+        torque = predict_floating(robot, robot.body_prior, *path.sample(found.time)).torque
         write_npz(replace(recording, effort=np.hstack([torque, np.zeros_like(found.speeds)])), folder / f"{name}.npz")
-    return folder, {name: attrs.asdict(wheel) for name, wheel in robot.options.wheels.items()}
+    return folder, {name: attrs.asdict(wheel) for name, wheel in wheels.items()}
 
 
 @pytest.mark.parametrize("estimator", ["consistent", "ols"])
