@@ -13,9 +13,13 @@ from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import load_model
 
 
-def test_torques_and_accelerations_are_those_of_the_whole_robot():
+@pytest.mark.parametrize("link", ["boom", "lower"])
+def test_torques_and_accelerations_are_those_of_the_whole_robot(link):
     """Nothing acts on the base from outside, and joints take what inverse dynamics says; wheels may be anywhere."""
     model = diver(np.random.default_rng(0))
+    urdf = model.urdf.replace('"boom"/><child link="spin_d', f'"{link}"/><child link="spin_d')
+    model = load_model(urdf, model.options)
+    assert model.link_names[model.wheels.bodies[3]] == link
     whole = load_model(model.urdf, RobotOptions(base="free", gravity=(0.0, 0.0, 0.0)))
     q, v, a = motion(model, 3).sample(np.linspace(0.05, 0.95, 7))
     found = predict_floating(model, model.body_prior, q, v, a)
