@@ -31,9 +31,14 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
-SOLVERS = {"euclidean": "interior_point", "pullback": "interior_point", "relative": "interior_point",
-    "riemannian": "interior_point, successive convex models", "point_mass": "osqp",
-    "geodesic": "geodesic least squares"}
+SOLVERS = {
+    "euclidean": "interior_point",
+    "pullback": "interior_point",
+    "relative": "interior_point",
+    "riemannian": "interior_point, successive convex models",
+    "point_mass": "osqp",
+    "geodesic": "geodesic least squares",
+}
 # Of link0, whose mass and centre of mass the recordings do not show: size, places and use of ellipsoids.
 ELLIPSOIDS = {"mass": (0.8,), "com": (0.1, (0.0,), "com"), "union": (0.64, (-1.0, 1.0)), "collision_shapes": (0.8,)}
 ROTOR = {"joint": "joint1", "link": "link0", "ratio": 50.0, "mass": 0.5, "inertia": [4e-4, 0.0, 0.0, 4e-4, 0.0, 6e-4]}
@@ -150,6 +155,16 @@ def test_classical_estimators(folder, estimator):
     assert (report["verdict"] == "do not use") == (not is_consistent(bodies_of(report)).all())
 
 
+def test_a_lower_limit_of_variance_leaves_more_at_the_prior(folder):
+    settings, reports = {"identify.estimator": "reduced"}, []
+    for limit in (1e-5, 1e-2):
+        reports.append(identify(folder, {**settings, "identify.variance_limit": limit}))
+        assert used(reports[-1])["variance_limit"] == limit and reports[-1]["solver"]["name"] == "reduced"
+        assert is_consistent(bodies_of(reports[-1])).all() and error(reports[-1]) < 0.5
+    less, more = (distance("pullback", bodies_of(report)) for report in reports)
+    assert less < 0.9 * more and error(reports[0]) > error(reports[1])
+
+
 def ellipsoids(size, sides=(0.0,), holds="mass"):
     """Settings of ellipsoids along the longest axis of the true first body.
 
@@ -167,8 +182,10 @@ def outside(report, given):
     """Share of the first body's mass, or distance of its centre of mass, outside of ellipsoids that should hold it."""
     cp = pytest.importorskip("cvxpy")
     body = bodies_of(report)[0]
-    shapes = [Ellipsoid.from_axes(np.array(each["centre"]), pin.rpy.rpyToMatrix(*each["rpy"]), each["semi_axes"])
-        for each in given.values()]
+    shapes = [
+        Ellipsoid.from_axes(np.array(each["centre"]), pin.rpy.rpyToMatrix(*each["rpy"]), each["semi_axes"])
+        for each in given.values()
+    ]
     if given["part0"]["holds"] == "com":
         apart = body[1:4] / body[0] - shapes[0].centre
         return max(0.0, apart @ np.linalg.solve(shapes[0].shape, apart) - 1.0)
@@ -188,8 +205,10 @@ def test_ellipsoids_hold_mass_or_centre_of_mass(folder, default, kind):
     if kind == "collision_shapes":  # a box, whose corners are on the ellipsoid
         key, value, urdf = kind, True, "boxed.urdf"
         (part,) = given.values()
-        xyz, rpy, size = (" ".join(map(str, each)) for each in (part["centre"], part["rpy"],
-            2 / np.sqrt(3) * np.array(part["semi_axes"])))
+        xyz, rpy, size = (
+            " ".join(map(str, each))
+            for each in (part["centre"], part["rpy"], 2 / np.sqrt(3) * np.array(part["semi_axes"]))
+        )
         box = f'<collision><origin xyz="{xyz}" rpy="{rpy}"/><geometry><box size="{size}"/></geometry></collision>'
         (folder / urdf).write_text(case().given.urdf.replace("</inertial>", f"</inertial>{box}", 1))
     report = identify(folder, {f"constraints.{key}": value}, urdf=urdf)
@@ -257,9 +276,13 @@ def standing(tmp_path_factory):
 def test_a_biped_is_weighed(standing, measures):
     """Plates that measure wrenches show the efforts of the legs, with friction; balance boards do not."""
     folder, plates = standing
-    settings = {"robot.base": "free", "prepare.base.motion_from": "imu", "prepare.base.imu_frame": "imu",
+    settings = {
+        "robot.base": "free",
+        "prepare.base.motion_from": "imu",
+        "prepare.base.imu_frame": "imu",
         "robot.plates": {name: {**plate, "measures": measures} for name, plate in plates.items()},
-        "robot.drive_terms": ["viscous", "coulomb"] if measures == "wrench" else []}
+        "robot.drive_terms": ["viscous", "coulomb"] if measures == "wrench" else [],
+    }
     report = identify(folder, settings)
     assert {plate["measures"] for plate in used(report, "robot")["plates"].values()} == {measures}
     assert used(report, "prepare")["base"]["motion_from"] == "imu" and used(report, "robot")["base"] == "free"
@@ -293,8 +316,13 @@ def floating(tmp_path_factory):
 def test_momentum_predicts_twist_and_torque(floating, estimator):
     """The fit does not use the torque."""
     folder, wheels = floating
-    settings = {"robot.base": "free", "robot.wheels": wheels, "robot.gravity": [0.0, 0.0, 0.0],
-        "identify.equations": "momentum", "identify.estimator": estimator}
+    settings = {
+        "robot.base": "free",
+        "robot.wheels": wheels,
+        "robot.gravity": [0.0, 0.0, 0.0],
+        "identify.equations": "momentum",
+        "identify.estimator": estimator,
+    }
     report = identify(folder, settings, status=None)
     assert (used(report)["equations"], used(report)["estimator"]) == ("momentum", estimator) and error(report) < 0.01
     assert (report["solver"]["name"] == "ols") == (estimator == "ols")
