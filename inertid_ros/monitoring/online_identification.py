@@ -174,11 +174,20 @@ class OnlineIdentification:
     ----------
     robot : its parameters are the prior; its residual deviations give the weights.
     independent_share : share of the samples that count as independent.
+
+    Raises
+    ------
+    IdentificationError
+        Efforts lack gravity: bodies of the robot and of its controller could drift together.
     """
 
     def __init__(
         self, robot: CalibratedRobot, options: OnlineNodeOptions = NOTHING_FORGOTTEN, independent_share: float = 1.0
     ) -> None:
+        if robot.layout.compensation:
+            raise IdentificationError(
+                "robot.effort: efforts without gravity cannot be followed online; record motions, and run inertid"
+                " identify")
         self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}

@@ -7,7 +7,7 @@ import pytest
 from support.recordings.joint_state_stream import COULOMB, NOISE, PERIOD, known_arm, states
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import IdentificationError, RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
@@ -56,6 +56,13 @@ def test_the_filter_gives_the_motion_of_a_known_time_ago(arm):
     stamps = np.concatenate([block.time for block in found])
     np.testing.assert_allclose(np.diff(stamps), PERIOD, atol=1e-12)
     assert stamps[-1] <= time[-1] - causal.delay + 1e-9
+
+
+def test_efforts_without_gravity_are_not_followed(arm):
+    model = arm.equations.model.with_layout(compensation=True)
+    robot = replace(arm, equations=equations_of(model), parameters=model.prior)
+    with pytest.raises(IdentificationError, match="cannot be followed online"):
+        OnlineIdentification(robot)
 
 
 def test_the_filter_rejects_what_is_no_new_state_and_begins_anew_after_a_gap(arm):
