@@ -7,21 +7,19 @@ a held-out motion.
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from studies.simulated_panda import MODEL, SimulatedPanda, with_efforts
+from studies.simulated_panda import MODEL, SimulatedPanda
+from support.recordings.spoiling import without_gravity
 from tables import machine, publish, table
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.arrays import Array
-from inertid_ros.data.recording import Recording
-from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import load_model
 
 MASS_ERROR = 0.2
@@ -40,24 +38,17 @@ class Result:
     masses_covered: NDArray[np.bool_]
 
 
-def without_gravity(arm: SimulatedPanda, bodies: Array) -> Callable[[Recording], Recording]:
-    """Take the gravity of bodies ``(nb, 10)`` off the efforts."""
-    def change(recording: Recording) -> Recording:
-        columns = [recording.joint_names.index(name) for name in arm.true.joint_names]
-        q, efforts = recording.position[:, columns], recording.effort.copy()
-        efforts[:, columns] -= rigid_torque(arm.true, bodies, q, np.zeros_like(q), np.zeros_like(q))
-        return with_efforts(recording, efforts)
-
-    return change
-
-
 def results_of(seed: int) -> list[Result]:
     """One result per kind of effort."""
     arm = SimulatedPanda(seed, {})
     recordings = [arm.record(name, index) for index, name in enumerate(("first", "second", "held out"))]
     signs = np.random.default_rng(seed).choice([-1, 1], len(arm.given.link_names))
     wrong = arm.given.body_prior * (1 + MASS_ERROR * signs)[:, None]
-    changes = (lambda recording: recording, without_gravity(arm, arm.given.body_prior), without_gravity(arm, wrong))
+    changes = (
+        lambda recording: recording,
+        partial(without_gravity, arm.true, arm.given.body_prior),
+        partial(without_gravity, arm.true, wrong),
+    )
     prepared = Dataset.screened(arm.given, Configuration(MODEL), recordings[2:])
     held_out = prepared.prepared(prepared.cutoff()).samples()[0]
     results: list[Result] = []

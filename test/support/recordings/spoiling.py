@@ -176,7 +176,7 @@ def newton_millimetres(case: Case, rng: Rng) -> Mistake:
 
 def gravity_compensated(case: Case, rng: Rng) -> Mistake:
     _needs_gravity(case)
-    return Mistake("", case.changed(lambda r: without_gravity(case, r)), ("gravity_compensated",))
+    return Mistake("", case.changed(lambda r: without_gravity(case.given, case.bodies, r)), ("gravity_compensated",))
 
 
 def gravity_turned(case: Case, rng: Rng) -> Mistake:
@@ -529,12 +529,12 @@ def in_millimetres(recording: Recording, joint: str) -> Recording:
     return in_unit(recording, [1e3 if name == joint else 1.0 for name in recording.joint_names])
 
 
-def without_gravity(case: Case, recording: Recording) -> Recording:
-    """Efforts of a driver that takes gravity out."""
-    columns = [recording.joint_names.index(name) for name in case.given.joint_names]
+def without_gravity(model: RobotModel, bodies: Array, recording: Recording) -> Recording:
+    """Efforts of a driver that takes off the gravity of bodies ``(nb, 10)``."""
+    columns = [recording.joint_names.index(name) for name in model.joint_names]
     q = recording.position[:, columns]
     effort = recording.effort.copy()
-    effort[:, columns] -= rigid_torque(case.given, case.bodies, q, np.zeros_like(q), np.zeros_like(q))
+    effort[:, columns] -= rigid_torque(model, bodies, q, np.zeros_like(q), np.zeros_like(q))
     return replace(recording, effort=effort)
 
 
