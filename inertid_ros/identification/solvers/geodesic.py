@@ -46,6 +46,7 @@ _NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, tha
 _MAX_GEODESIC_STEPS = 100
 _MAX_GEODESIC_HALVINGS = 30
 _EQUAL_SHARE = 1e-6  # of the largest eigenvalue: closer eigenvalues count as equal
+_FLAT_SHARE = 1e-9  # least curvature of a Newton step, as a share of the largest
 _SHORT_GEODESIC, _MAX_DISCARDED = 0.1, 0.01  # a longer step discards at most this share of hyperplanes
 
 
@@ -382,7 +383,7 @@ class _State:
         gradient += self.weight * np.einsum("bij,kij->bk", self._log, _ORTHONORMAL_BASIS).ravel()
         values, vectors = np.linalg.eigh(self.hessian)
         # The objective is not convex far from its minimum: the step then follows the absolute curvature.
-        curvature = np.maximum(np.abs(values), 1e-9 * np.abs(values).max())
+        curvature = np.maximum(np.abs(values), _FLAT_SHARE * np.abs(values).max())
         step = -vectors @ (vectors.T @ gradient / curvature)
         tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL_BASIS)
         within = min(1.0, 1 / max(float(np.linalg.norm(tangent, 2, axis=(1, 2)).max()), 1e-300))
@@ -393,7 +394,7 @@ class _State:
         """Second derivative ``(10 nb, 10 nb)`` along geodesics."""
         values, vectors = np.linalg.eigh(self.S)
         half = 0.5 * (np.log(values)[:, :, None] - np.log(values)[:, None, :])
-        bending = np.where(np.abs(half) < 1e-6, 1.0, half / np.tanh(np.where(half == 0, 1.0, half)))
+        bending = np.where(half == 0, 1.0, half / np.tanh(np.where(half == 0, 1.0, half)))
         along = np.einsum("bik,cij,bjl->bckl", vectors, _ORTHONORMAL_BASIS, vectors, optimize=True)
         to_prior = self.weight * np.einsum("bkl,bckl,bdkl->bcd", bending, along, along)
         return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + block_diag(*to_prior)
