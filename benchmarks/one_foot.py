@@ -114,9 +114,9 @@ def main() -> None:
     torque: list[list[object]] = []
     acceleration: list[list[object]] = []
     for name, draws in found.items():
-        means = [np.mean(part, axis=0) for part in zip(*draws, strict=True)]
+        medians = [np.median(part, axis=0) for part in zip(*draws, strict=True)]
         for table_rows, values, printed in zip(
-            (errors, torque, acceleration), means, (PRINTED, PRINTED_TORQUE, PRINTED_ACCELERATION), strict=True
+            (errors, torque, acceleration), medians, (PRINTED, PRINTED_TORQUE, PRINTED_ACCELERATION), strict=True
         ):
             table_rows.append([name, *_cells(values, printed.get(name))])
     publish(
@@ -127,7 +127,7 @@ The study of [Lee2019]_ sec. 4.6.3. Atlas is not in example-robot-data: the Unit
 joints and {len(truth.link_names)} bodies, on its right foot, with a fifth of Atlas' weight. The fit uses {MOTIONS}
 random motions in dynamic balance, the evaluation {MOTIONS} further motions without noise, 3 s at 300 Hz each. Sensors
 are the plate and the encoders; the plate's noise is as printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior
-is the truth with added point masses ([Lee2019]_ sec. B.2); means over {DRAWS} draws of prior and noise. Reduced
+is the truth with added point masses ([Lee2019]_ sec. B.2); medians over {DRAWS} draws of prior and noise. Reduced
 identification with `rank="auto"` has {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (printed:
 70 of 204). The parameter error is the root mean square over the base parameters, in the metric of the prior. Printed
 figures are in brackets. "Consistent" is this library's default.
