@@ -19,7 +19,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_simulated_space_robot_gives_use():
     recordings = []
     for seed in range(2):
         found = float_freely(robot, robot.body_prior, motion(robot, 24, seed, speed=0.25).trajectory, 50.0)
-        recordings.append(measured(robot, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), str(seed)))
+        recordings.append(measured(robot, found, (1e-4, 1e-4, 1e-4), np.random.default_rng(seed), str(seed)))
     options = Configuration(identify=IdentifyOptions(equations="momentum"))
     outcome = calibrate(with_prior(robot, np.random.default_rng(1)), recordings[:1], recordings[1:], options)
     assert outcome.gate.verdict is Verdict.USE, outcome.message
