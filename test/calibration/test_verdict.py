@@ -130,14 +130,6 @@ def test_a_simulated_space_robot_gives_use():
     assert outcome.gate.verdict is Verdict.USE, outcome.message
 
 
-def test_one_recording_of_the_kuka_is_used_with_care(datasets):
-    """That two recordings give "use" is asserted where their errors are, in identification/test_identify.py."""
-    folder = datasets / "kuka_lwr4"
-    train, held_out = (load_recording(folder / f"{name}.npz") for name in ("run1", "run2"))
-    outcome = calibrate(load_model(folder / "kuka_lwr4.urdf"), [train], [held_out])
-    assert outcome.gate.verdict is Verdict.CARE, outcome.message
-
-
 @pytest.mark.parametrize("coupled", [True, False])
 def test_verdicts_on_the_staubli(datasets, coupled):
     """Without its coupled wrist, the fifth joint comes out worse than by the URDF."""

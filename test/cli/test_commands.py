@@ -78,6 +78,7 @@ def test_the_recorded_arm_meets_its_figure(datasets, tmp_path):
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     report = json.loads(out)
+    assert report["verdict"] == "use with care", report["reasons"]  # of one motion; test_identify.py fits two for "use"
     errors = {band["cutoff_hz"]: band["calibrated"]["relative_error"] for band in report["bands"]}
     assert list(errors) == [2.0, 5.0, 10.0] and errors[5.0] <= 0.023
     assert all(link["min_pseudo_inertia_eigenvalue"] > 0 for link in report["links"])
