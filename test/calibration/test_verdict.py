@@ -115,7 +115,7 @@ def test_a_short_recording_has_no_blocks(case):
 @pytest.mark.xdist_group("biped")
 def test_a_simulated_biped_gives_use():
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
-    outcome = calibrate(prior(), [biped()], [replace(biped(seed=2), name="held out")])
+    outcome = calibrate(prior(), [biped()], [replace(biped(movements=4, seed=2), name="held out")])
     assert outcome.gate.verdict is Verdict.USE, outcome.message
 
 
