@@ -42,7 +42,7 @@ class Cell:
         """Excitation and recorder with parameters beside those that are right, and a robot without faults."""
         self.robot.reset()
         given = {key.replace("__", "."): value for key, value in parameters.items()}
-        self.start("excitation", {**SHORT_MOTION, "controller": "arm", "discovery_s": 1.0, **given})
+        self.start("excitation", {**SHORT_MOTION, "controller": "arm", **given})
         self.recorder()
 
     def recorder(self, **parameters: Any) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
-_RECORDER_CONFIRMATION_S = 0.5  # the status of a recorder that has just started may arrive here this late
 _MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; the excess does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -215,11 +214,11 @@ class ExcitationGoal:
     def _has_discovered(self) -> bool:
         """True if all nodes that a motion needs are discovered, which takes seconds on some networks.
 
-        A driver that was killed and started again takes time, too: the ROS graph still lists the killed driver.
+        A driver or recorder that was started again takes time, too: the ROS graph still lists the former driver, and
+        the last status may be the former recorder's.
         """
         robot = self._robot
-        waited = robot.steady() > self._collecting_since + _RECORDER_CONFIRMATION_S
-        has_recorder = not self._needs_recorder or robot.recorder_writes or (robot.recorder_is_fresh and waited)
+        has_recorder = not self._needs_recorder or robot.recorder_writes
         has_controller = robot.has_controller or self._request.plan_only
         return robot.has_driver and has_recorder and has_controller and not robot.several_publishers()
 

@@ -139,11 +139,6 @@ class RobotInterface(RobotStates):
         return self._commander is not None
 
     @property
-    def recorder_is_fresh(self) -> bool:
-        """True if a status of the recorder was received recently."""
-        return self._recorder is not None and time.monotonic() - self._recorder[0] <= _RECORDER_TIMEOUT_S
-
-    @property
     def has_controller(self) -> bool:
         """True if a controller that accepts commands has been discovered."""
         return self._commander is not None and self._commander.has_controller
@@ -166,7 +161,10 @@ class RobotInterface(RobotStates):
     @property
     def recorder_writes(self) -> bool:
         """True if a recent status of the recorder confirms that samples are written."""
-        return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
+        if self._recorder is None:
+            return False
+        received, status = self._recorder
+        return status.recording and time.monotonic() - received <= _RECORDER_TIMEOUT_S
 
     def check_recorder(self) -> None:
         """Raise ExcitationError unless a recent status of the recorder confirms that samples are written."""

@@ -41,7 +41,7 @@ class Robot:
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
-        self.has_states = self.recorder_is_fresh = self.recorder_writes = self.has_controller = self.has_driver = True
+        self.has_states = self.recorder_writes = self.has_controller = self.has_driver = True
         self.refusal = self.recorder_problem = self.disturber = self.drivers = ""
         self.offset = 0.0  # of the measured position
         self.speed_scaling = 1.0
@@ -188,7 +188,7 @@ def test_a_goal_plans_moves_and_ends_at_rest(run: Run) -> None:
 
 def test_plan_only_moves_nothing(prepared: PreparedMotion, model: RobotModel) -> None:
     run = Run(prepared, model, plan_only=True)
-    run.robot.recorder_is_fresh = False
+    run.robot.recorder_writes = False
     goal = run.begin()
     run.planner.ready = True
     run.run(1.0)
@@ -312,7 +312,7 @@ def test_the_time_of_a_stalled_thread_is_no_wait(run: Run) -> None:
 
 def test_an_undiscovered_recorder_is_waited_for_five_seconds(run: Run) -> None:
     goal = run.begin()
-    run.robot.recorder_is_fresh = run.robot.recorder_writes = False
+    run.robot.recorder_writes = False
     run.robot.recorder_problem = "the recorder does not confirm"
     assert run.run(4.9) is GoalState.COLLECTING
     run.run(0.2)
@@ -320,19 +320,12 @@ def test_an_undiscovered_recorder_is_waited_for_five_seconds(run: Run) -> None:
 
 
 def test_a_recorder_that_has_just_begun_may_say_so_later_here(run: Run) -> None:
-    """Its client knows it by the answer of a service, this node by a topic."""
+    """Its client knows it by a service; the topic of this node may still hold the word of a former recorder."""
     run.begin()
     run.robot.recorder_writes = False
-    assert run.run(0.4) is GoalState.COLLECTING
+    assert run.run(4.5) is GoalState.COLLECTING
     run.robot.recorder_writes = True
     assert run.run(0.1) is GoalState.PLANNING
-
-
-def test_a_recorder_that_does_not_write_is_found_within_a_second(run: Run) -> None:
-    goal = run.begin()
-    run.robot.recorder_writes, run.robot.recorder_problem = False, "the recorder does not confirm"
-    run.run(0.7)
-    assert goal.outcome.ending is Ending.REFUSED
 
 
 @pytest.mark.parametrize("how", ["cancel", "stop", "failure"])

@@ -22,7 +22,7 @@ class FakeInterface:
 
     def __init__(self, model: RobotModel, on_send: Callable[[Horizon], None]) -> None:
         self.model, self.now, self._on_send = model, 100.0, on_send
-        self.recorder_is_fresh = self.has_controller = self.has_driver = True
+        self.recorder_writes = self.has_controller = self.has_driver = True
         self.disturber, self.speed_scaling, self.clock_offset = "", 1.0, 0.0
         self.halted = ""  # why the controller holds the robot
         self.drivers = ""  # which nodes publish joint states, where these are several
@@ -82,12 +82,8 @@ class FakeInterface:
     def several_publishers(self) -> str:
         return self.drivers
 
-    @property
-    def recorder_writes(self) -> bool:
-        return self.recorder_is_fresh
-
     def check_recorder(self) -> None:
-        if not self.recorder_is_fresh:
+        if not self.recorder_writes:
             raise ExcitationError("the recorder does not confirm that it writes")
 
     def interference(self) -> str:

@@ -135,7 +135,7 @@ class World:
         self.stamp_offset, self.loss, self.drift, self.every, self.unstamped = 0.0, 0.0, 0.0, 1, False
         self.renews, self.cancels = True, False
         self._renewed = self._client_seen = -np.inf
-        self.robot.recorder_is_fresh, self.robot.speed_scaling = True, 1.0
+        self.robot.recorder_writes, self.robot.speed_scaling = True, 1.0
         self.robot.disturber = self.robot.halted = ""
         self.planner.busy = False
         self._scale(1.0)
@@ -410,7 +410,7 @@ EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "one state not finite": lambda world, _amount: world.lose_a_state(),
     "states drift": faulty(drift=0.5),
     "effort over its limit": faulty(over_limit=True),
-    "recorder stale": of_robot(recorder_is_fresh=False),
+    "recorder stale": of_robot(recorder_writes=False),
     "controller gone": lambda world, _amount: (faulty(deaf=True)(world, 0), of_robot(disturber="gone")(world, 0)),
     "controller deaf": faulty(deaf=True),
     "another commander": of_robot(disturber="another"),
