@@ -92,8 +92,9 @@ class IdentifyOptions:
         " left out and counted; 0 keeps all", 0.0, 1e6)
     remove_delay: bool = option(True, "estimate the delay of effort after motion (fixed base), and remove it if it"
         " is significant and held-out blocks agree")
-    prior: str = option("", "result directory to continue: its recordings and the new recordings are fitted together;"
-        " empty starts from the URDF")
+    prior: tuple[str, ...] = option((), "one result directory to continue: its recordings and the new recordings are"
+        " fitted together; or a URDF, or several results and URDFs of this type of robot: the mean of their bodies is"
+        " the prior; empty starts from the URDF", or_single=True)
     spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"
         " not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that result; the"
         " name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
@@ -148,7 +149,8 @@ class ConstraintOptions:
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)
-    fixed: tuple[str, ...] = option((), "parameters held at their value in the URDF, such as link3.m")
+    fixed: tuple[str, ...] = option((), "parameters held at their prior (by default the value in the URDF), such as"
+        " link3.m")
     equal: Mapping[str, str] = named(str, "parameter that is equal to the one in the key, such as right_foot.m for"
         " left_foot.m", "equal_names")
     mirrored: Mapping[str, MirrorOptions] = named(MirrorOptions, "links that are mirror images of other links",

@@ -38,6 +38,7 @@ class EarlierFit:
     equations : weighted equations of all recordings of the earlier result
     prior, parameters : (p,), parameters before and after the earlier fit
     covariance : (p, p), covariance of the parameters, by data and prior together
+    prior_name : what ``prior`` was made from
     """
 
     layout: ParameterLayout
@@ -47,6 +48,7 @@ class EarlierFit:
     parameters: Array
     covariance: Array
     prior_spread: float
+    prior_name: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Continuation:
         changed = [body for body in self.changed if body < len(layout.links)]
         bodies = layout.bodies(self.earlier.prior).copy()
         bodies[changed] = layout.bodies(self.earlier.parameters)[changed]
-        return self.model.with_prior_bodies(bodies)
+        estimate = f"estimate of {', '.join(self.options.prior)}"
+        return self.model.with_prior_bodies(bodies, estimate if changed else self.earlier.prior_name)
 
     def of(self, data: FitData) -> FitData:
         """Add the earlier result to the data of a fit; ``data`` must use the equations of :attr:`prior_model`."""

@@ -30,6 +30,7 @@ from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misname
 from .recorded_joints import RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
+GIVEN_URDF = "URDF as given"
 _log = logging.getLogger(__name__)
 
 
@@ -51,6 +52,7 @@ class RobotModel:
         of these links, so that an estimate minus ``body_locked`` must be consistent.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
+    prior_name : what ``body_prior`` was made from, in messages.
     options : options as given, plus locked leaders of mimic joints; values estimated from recordings are in ``layout``.
     folder : folder of the URDF, for its meshes; None if the URDF was given as text.
     """
@@ -67,6 +69,7 @@ class RobotModel:
     contacts: tuple[Contact, ...] = ()
     wheels: MountedWheels = field(default_factory=MountedWheels)
     fitted_bodies: Array | None = None
+    prior_name: str = GIVEN_URDF
     folder: Path | None = None
 
     def __repr__(self) -> str:
@@ -226,9 +229,9 @@ class RobotModel:
         parents = {joint.parent for joint in self.tree}
         return tuple(body for body in range(len(self.tree)) if body not in parents)
 
-    def with_prior_bodies(self, bodies: Array) -> "RobotModel":
-        """Copy with other prior parameters ``(nb, 10)`` of the links; the URDF text stays the same."""
-        return replace(self, body_prior=bodies)
+    def with_prior_bodies(self, bodies: Array, name: str = GIVEN_URDF) -> "RobotModel":
+        """Copy with other prior parameters ``(nb, 10)`` of the links, and their name; the URDF text stays the same."""
+        return replace(self, body_prior=bodies, prior_name=name)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
