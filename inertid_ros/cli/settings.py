@@ -64,8 +64,8 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
         values[key] = value
 
     for key, value in (implied or {}).items():
-        given = getattr(options, _SETTERS[key].strip("-"))
-        set_value(" ".join([_SETTERS[key], *([given] if isinstance(given, str) else given)]), key, value)
+        words: str | list[str] = getattr(options, _SETTERS[key].strip("-"))
+        set_value(" ".join([_SETTERS[key], *([words] if isinstance(words, str) else words)]), key, value)
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:

@@ -68,7 +68,7 @@ class TorqueErrors:
 
     @property
     def remedy_case(self) -> str:
-        return "" if self.quantity == "torque" else "momentum"
+        return {"torque": "", "wrench": "segments"}.get(self.quantity, "momentum")
 
 
 @dataclass(frozen=True)
