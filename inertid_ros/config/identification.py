@@ -92,7 +92,7 @@ class IdentifyOptions:
         " left out and counted; 0 keeps all", 0.0, 1e6)
     remove_delay: bool = option(True, "estimate the delay of effort after motion (fixed base), and remove it if it"
         " is significant and held-out blocks agree")
-    prior: tuple[str, ...] = option((), "one result directory to continue: its recordings and the new recordings are"
+    prior: tuple[str, ...] = option((), "result directory to continue: its recordings and the new recordings are"
         " fitted together; or a URDF, or several results and URDFs of this type of robot: the mean of their bodies is"
         " the prior; empty starts from the URDF", or_single=True)
     spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"

@@ -176,8 +176,8 @@ class RobotOptions:
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
-    base: str = option("fixed", "fixed; free: the root link moves in the world and is identified like other links; or"
-        " segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
+    base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links;"
+        " or segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
         choices=BASES)
     contacts: Mapping[str, ContactOptions] = named(ContactOptions, "force/torque sensors on the robot, by the name of"
         " their wrench in recordings", "contact_names")
