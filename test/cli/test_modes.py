@@ -155,6 +155,16 @@ def test_classical_estimators(folder, estimator):
     assert (report["verdict"] == "do not use") == (not is_consistent(bodies_of(report)).all())
 
 
+def test_sensors_of_known_noise_weight_the_joints(folder):
+    """The joints are measured equally well; a deviation that says otherwise costs accuracy of the others."""
+    settings, joints = {"identify.estimator": "wls"}, case().truth.joint_names
+    equal, other = ({"identify.sensor_deviation": dict(zip(joints, values, strict=True))}
+        for values in ([0.02] * len(joints), [1e-5, *[1e3] * (len(joints) - 1)]))
+    reports = [identify(folder, {**settings, **stated}, status=None) for stated in (equal, other)]
+    assert used(reports[0])["sensor_deviation"] == equal["identify.sensor_deviation"]
+    assert error(reports[0]) < 0.02 and error(reports[0]) < error(reports[1])
+
+
 def test_a_lower_limit_of_variance_leaves_more_at_the_prior(folder):
     settings, reports = {"identify.estimator": "reduced"}, []
     for limit in (1e-5, 1e-2):
