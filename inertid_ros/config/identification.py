@@ -104,9 +104,9 @@ class IdentifyOptions:
     prior: tuple[str, ...] = option((), "result directory to continue: its recordings and the new recordings are"
         " fitted together; or a URDF, or several results and URDFs of this type of robot: the mean of their bodies is"
         " the prior; empty starts from the URDF", or_single=True)
-    spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"
-        " not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that result; the"
-        " name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
+    spread: Mapping[str, float] = named(float, "prior spread of a single link or rotor, such as a link with a gripper"
+        " that is not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that"
+        " result; the name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
         maximum=100.0)
     changing_terms: tuple[str, ...] = option(CHANGING_TERMS, "with identify.prior"
         " set: drive terms that get new values for the new recordings, since friction changes from day to day",

@@ -267,6 +267,13 @@ def test_motors_are_bodies_and_drives_turn_with_several_joints(geared):
     assert is_consistent(bodies_of(report)).all() and error(report) < 0.02
 
 
+def test_a_rotor_has_its_own_spread_around_its_drawing(geared):
+    wrong = {**ROTOR, "inertia": [4e-4, 0.0, 0.0, 4e-4, 0.0, 7.9e-4]}
+    settings = {"robot.rotors": {"motor": wrong}, "robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"]}
+    (rotor,) = identify(geared, {**settings, "identify.spread": {"motor": 1e-3}}, status=None)["rotors"]
+    assert rotor["inertia"][2][2] == pytest.approx(7.9e-4, rel=0.1)
+
+
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory):
     """As folder: the biped on two plates, with friction in its joints; and its plates."""
