@@ -337,6 +337,7 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
 
 
 def warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
+    """Log a warning about bodies ``(nb, 10)`` that no mass distribution can have; ``what`` precedes their names."""
     bad = [name for name, consistent in zip(names, is_consistent(bodies), strict=True) if not consistent]
     if not bad:
         return
