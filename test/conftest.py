@@ -5,6 +5,7 @@ import importlib.util
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,14 @@ def logger_of_the_library() -> None:
     logger = logging.getLogger("inertid_ros")
     logger.setLevel(logging.NOTSET)
     logger.propagate, logger.handlers = True, []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def planning_in_this_process() -> Iterator[None]:
+    """As on one core, which gives the same motion: a process for each descent takes longer to start than to plan."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _process: {0})
+        yield
 
 
 @pytest.fixture(scope="session")

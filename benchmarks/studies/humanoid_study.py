@@ -95,11 +95,17 @@ class Study:
         options = attrs.evolve(self.options, seed=seed)
         return PlanningProblem(self.model, self.limits, self.start, options, self.known(plans))
 
-    def optimised(self, plans: list[Plan], seed: int) -> Candidate:
-        """Plan the next motion."""
-        problem = self.problem(plans, seed)
-        shape = random_shapes(problem, problem.options)[0]
-        return finish_plan(problem, improve_shape(problem, shape))
+    def optimised(self, earlier: list[Candidate], seed: int) -> Candidate:
+        """Plan the next motion: the better of two descents, from a random motion and from the last earlier motion.
+
+        As a motion repeated keeps the condition number, the second descent never raises it.
+        """
+        candidates = []
+        for start in (None, *(candidate.shape for candidate in earlier[-1:])):
+            problem = self.problem([candidate.plan for candidate in earlier], seed)  # a descent adapts its penalties
+            shape = random_shapes(problem, problem.options)[0] if start is None else start
+            candidates.append(finish_plan(problem, improve_shape(problem, shape)))
+        return min(candidates, key=lambda candidate: candidate.value)
 
     def chance(self, count: int) -> list[Plan]:
         """Random motions, each as large as the constraints allow."""

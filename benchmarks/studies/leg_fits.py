@@ -10,7 +10,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import inertia_about_origin
 from inertid_ros.core.rotations import skew
 from inertid_ros.identification.solvers.constraints import Constraints, constrained
-from inertid_ros.identification.solvers.convex_program import ConvexProgram
+from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import COMPARED_REGULARIZERS, MapProblem, fits_at_equal_residual
@@ -48,10 +48,12 @@ class ConstrainedFits:
             return np.asarray(np.linalg.lstsq(rows, target)[0])
         if constraints == "semi-consistent":
             return self._semi_consistent(rows, target)
-        none = np.zeros(0, dtype=int)
+        none, free = np.zeros(0, dtype=int), LinearConstraints.none(layout.size)
         bodies = len(layout.body_names)
         R, z = _compressed(*self.coordinates.normalise(rows, target))
-        convex_program = ConvexProgram(R, z, np.zeros(layout.size), np.zeros(bodies), none, np.zeros(0))
+        convex_program = ConvexProgram(
+            R, z, np.zeros(layout.size), np.zeros(bodies), none, np.zeros(0), free, free,
+            MatrixInequalities.none(layout.size))
         if constraints == "ellipsoid":
             convex_program = constrained(convex_program, self.inside, self.coordinates, self.model.prior)
         return self.coordinates.physical(solve(convex_program, self.coordinates.prior).x)

@@ -19,7 +19,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 from .spoilt_recordings import SPOILT
 
@@ -67,6 +67,6 @@ def _space() -> CalibrationOutcome:
     recordings: list[Recording] = []
     for seed, name in enumerate(("motion 1", "motion 2")):
         found = float_freely(model, model.body_prior, motion(model, 24, seed).trajectory, 50.0)
-        recordings.append(measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name))
+        recordings.append(measured(model, found, (1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name))
     configuration = Configuration(identify=IdentifyOptions(equations="momentum"))
     return calibrate(given, recordings[:1], recordings[1:], configuration)

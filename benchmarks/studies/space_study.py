@@ -19,7 +19,7 @@ from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.free_floating import GravityGradient, RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import RATE_NOISE, GravityGradient, float_freely, measured
 
 RATE_HZ = 100.0
 HARMONICS, FREQUENCY = 2, np.pi / 20  # Fourier motions of [Naveen2019]_ sec. 6.4
@@ -114,7 +114,7 @@ class Study:
 
     def recording(self, seed: int) -> Recording:
         """Recording with the noise of [Naveen2019]_ sec. 6.3."""
-        return measured(self.guess, self._motion, RateNoise(), np.random.default_rng(seed), f"seed {seed}")
+        return measured(self.guess, self._motion, RATE_NOISE, np.random.default_rng(seed), f"seed {seed}")
 
     def errors(self, method: Callable[[RobotModel, Recording], Array], seeds: int) -> Errors:
         """Errors of a method over noise seeds."""

@@ -104,16 +104,26 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
 def link_bounds(model: RobotModel, bodies: Array, options: EffortControlOptions) -> dict[int, HalfSpaces]:
     """Bounds of adapting links, by index: their mass, and ellipsoids around them ([Wensing2018]_ eq. 22).
 
-    Raises ModelError: the first estimate ``bodies (nb, 10)`` breaks a bound.
+    Raises ModelError: the first estimate ``bodies (nb, 10)`` breaks a bound, a bounded link does not adapt, or the
+    shapes of a link cannot be read.
     """
     ellipsoids = surrounding_ellipsoids(model, shapes=True) if options.inside_links else (None,) * len(bodies)
     bounds = {}
     for index, (link, ellipsoid) in enumerate(zip(model.link_names, ellipsoids, strict=True)):
         normals, offsets = [], []
+        adapts = not options.adapted_links or link in options.adapted_links
         if link in options.masses:
+            if not adapts:
+                raise ModelError(
+                    f"control.masses bounds '{link}', which does not adapt; add it to control.adapted_links or drop its"
+                    " bound")
             least, largest = options.masses[link]
             normals, offsets = [_MASS, -_MASS], [least, -largest]
-        if ellipsoid is not None and (not options.adapted_links or link in options.adapted_links):
+        if options.inside_links and adapts:
+            if ellipsoid is None:
+                raise ModelError(
+                    f"control.inside_links: a collision shape of '{link}' cannot be read; set control.inside_links to"
+                    " false or provide its mesh")
             normals, offsets = [*normals, ellipsoid.row], [*offsets, 0.0]
         if not normals:
             continue

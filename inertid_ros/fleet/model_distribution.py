@@ -84,19 +84,24 @@ class BaseCoordinates:
 
 @dataclass(frozen=True)
 class ModelDistribution:
-    """Distribution of base parameters between the robots of a model, in normalised coordinates."""
+    """Distribution of base parameters between ``robots`` of a model (indices), in normalised coordinates.
+
+    ``likelihoods`` are those of all robots of the model.
+    """
 
     coordinates: BaseCoordinates
     population: Population
+    likelihoods: Likelihoods
+    robots: NDArray[np.intp]
 
     @classmethod
     def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
-            robots: np.ndarray) -> "ModelDistribution":
+            robots: NDArray[np.intp]) -> "ModelDistribution":
         """Estimate the distribution from the likelihoods of the robots with the given indices."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
         start = np.maximum(estimates.std(axis=0), _MIN_START)  # not below the deviation between robots
-        return cls(coordinates, fit_population(chosen, coordinates.prior, start))
+        return cls(coordinates, fit_population(chosen, coordinates.prior, start), likelihoods, robots)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,11 +123,20 @@ class ModelDistribution:
         return np.asarray(self.coordinates.scale * np.sqrt(np.diagonal(self.population.mean_covariance)))
 
     @cached_property
-    def prior_of_robot(self) -> EarlierEquations:
-        """Prior of a further robot as whitened equations: mean, with scatter between robots and error of the mean."""
+    def _marginal(self) -> tuple[Array, Array]:
+        return self.likelihoods.marginal(self.population.covariance)
+
+    def prior_of(self, robot: int) -> EarlierEquations:
+        """Prior of a robot as whitened equations: mean of the other robots, with its error and the scatter between all.
+
+        The mean leaves the robot out, because a fit with this prior adds the data of the robot.
+        """
+        others = self.robots[self.robots != robot]
+        precision, product = (values[others].sum(axis=0) for values in self._marginal)
+        mean_covariance = np.linalg.inv(self.coordinates.prior + precision)
         projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
-        root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
-        about = self.coordinates.centre / self.coordinates.scale + self.population.mean
+        root = semidefinite_root(np.asarray(np.linalg.inv(self.population.covariance + mean_covariance), dtype=float))
+        about = self.coordinates.centre / self.coordinates.scale + mean_covariance @ product
         return EarlierEquations(root @ projection, root @ about)
 
 

@@ -286,8 +286,8 @@ class _Run:
         jobs = {}
         for population in models.values():
             shared = population.distribution
-            for serial in population.serials:
-                prior = None if shared is None or serial in population.outliers else shared.prior_of_robot
+            for robot, serial in enumerate(population.serials):
+                prior = None if shared is None or serial in population.outliers else shared.prior_of(robot)
                 jobs[serial] = (urdfs[serial], self.configuration, robots[serial].information, prior)
         results = dict(self._results("results", estimate_job, jobs))
         return {serial: result for serial, result in sorted(results.items()) if not isinstance(result, Failed)}

@@ -58,11 +58,18 @@ def raise_priority(node: Node, priority: int) -> None:
             return
     except OSError as error:
         node.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
-    try:
+    with suppress(OSError):  # not allowed, or not Linux: the priority stays
         for thread in os.listdir("/proc/self/task"):
             os.setpriority(os.PRIO_PROCESS, int(thread), _NICE_VALUE)
-    except OSError:  # not allowed, or not Linux: the priority stays
-        pass
+
+
+def _give_up_priority() -> None:
+    """Give up the priority of a node that ends; threads of its middleware may spin and would delay other nodes."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        for thread in map(int, os.listdir("/proc/self/task")):
+            if os.getpriority(os.PRIO_PROCESS, thread) < 0:
+                os.setpriority(os.PRIO_PROCESS, thread, 0)
 
 
 def run_node(make: Callable[[], Any]) -> int:
@@ -99,6 +106,7 @@ def run_node(make: Callable[[], Any]) -> int:
     finally:
         ignore_signals()
         end_surely(status)
+        _give_up_priority()
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
         rclpy.try_shutdown()

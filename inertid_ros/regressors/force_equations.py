@@ -59,8 +59,8 @@ class ForceEquations(Equations):
     def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns of rotors and gravity compensation, and columns of drives with user terms, that act on a channel."""
         joint, none = velocity - self.base, np.zeros(0, dtype=int)
-        further = bodies.channel_rotor_columns(self.model, velocity), bodies.compensation_columns(self.model, velocity)
-        return np.concatenate(further), none if joint < 0 else drives.joint_columns(self.model.layout, joint)
+        driven = none if joint < 0 else drives.joint_columns(self.model.layout, joint)
+        return bodies.further_columns(self.model, velocity), driven
 
     @property
     def fingerprint(self) -> str:
@@ -77,9 +77,7 @@ class ForceEquations(Equations):
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
         drive_motion = drives.DriveMotion.from_samples(layout, samples)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
-        force += bodies.rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
-        if layout.compensation:
-            force -= _weight(self.model, layout.compensation_bodies(parameters), samples)
+        force += bodies.further_torque(self.model, layout.further_bodies(parameters), *motion)
         load = drives.load_of_terms(self.model, *motion)
         force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion, load)
         return on_ground(self.model, samples.q, force)
@@ -96,8 +94,7 @@ class ForceWriter(RowWriter):
         layout, grouping = model.layout, bodies.regroup_to_parents(model.tree)
         self._model, self._base, self._forces = model, equations.base, equations.force_channels
         self._regressor = bodies.RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
-        self._rotors = bodies.RotorRegressor(model) if layout.rotors else None
-        self._compensation = bodies.CompensationRegressor(model) if layout.compensation else None
+        self._further = bodies.further_regressors(model)
         self._further_columns, spans, expansions = [], [], []
         moments = [k < _MASS_AND_MOMENTS for columns in grouping.columns for k in columns]
         self._moments, self._inertial = np.flatnonzero(moments), len(moments)
@@ -113,7 +110,6 @@ class ForceWriter(RowWriter):
             matrix = grouping.matrix[np.ix_(written, equations.body_columns(velocity))]
             expansions.append(block_diag(matrix, np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
-        self._velocities = model.velocities
         self._drives: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
@@ -132,13 +128,12 @@ class ForceWriter(RowWriter):
             turn_base_rows(ground, q, out[:, : self._inertial])
         for row in range(self._forces):
             out[row, : len(self._moments)] = out[row, self._moments]
-        if base_only and self._rotors is None:
+        if base_only and not self._further:
             return
-        further = self._rotors.of(q, v, a) if self._rotors else np.zeros((self._velocities, 0, q.shape[1]))
-        if ground is not None and self._rotors:
+        parts = [np.zeros((len(v), 0, q.shape[1])), *(regressor.of(q, v, a) for regressor in self._further)]
+        further = np.concatenate(parts, axis=1)
+        if ground is not None and self._further:
             turn_base_rows(ground, q, further)
-        if self._compensation:
-            further = np.concatenate([further, self._compensation.of(q)], axis=1)
         load = drives.load_of_terms(self._model, samples.q[rows], samples.v[rows], samples.a[rows])
         joint_rows = drives.drive_rows(layout, self._motion(samples).select(rows), load)
         drive_rows: list[list[Array]] = [[]] * self._base + joint_rows
@@ -170,11 +165,6 @@ def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
     """
     force = rigid_torque(model, load, samples.q, samples.v, samples.a)
     if model.layout.compensation:
-        force -= _weight(model, load, samples)
+        still = np.zeros_like(samples.v)
+        force -= rigid_torque(model, load, samples.q, still, still)
     return np.asarray(on_ground(model, samples.q, force))
-
-
-def _weight(model: RobotModel, bodies: Array, samples: Samples) -> Array:
-    """Torque ``(N, nv)`` that holds bodies ``(nb, 10)`` at rest against gravity."""
-    still = np.zeros_like(samples.v)
-    return np.asarray(rigid_torque(model, bodies, samples.q, still, still))

@@ -155,27 +155,33 @@ def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
             start = end
 
 
-def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
-    """Layout columns of the rotors that act on one row of the generalized force."""
+def further_columns(model: RobotModel, velocity: int) -> np.ndarray:
+    """Layout columns of rotors, and of a gravity compensation's links, that act on one row of the generalized force."""
     layout, links, joint = model.layout, len(model.link_names), velocity - 6 * model.free
-    columns = [np.zeros(0, dtype=int)]
+    columns = []
     for index, rotor in enumerate(model.rotor_tree[links:] if layout.rotors else ()):
         geared = joint >= 0 and layout.gearing[model.joints + index, joint]
         if geared or velocity in rotor.ancestors:
             columns.append(np.arange(layout.size)[layout.body(links + index)])
-    return np.concatenate(columns)
+    moved = moved_bodies(model)[velocity] if layout.compensation else ()
+    weights = np.array([layout.rotor_end + BODY_PARAMETERS * body + k for body in moved for k in _GRAVITY], dtype=int)
+    return np.concatenate([*columns, weights])
 
 
-def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
-    """``(N, nv)`` generalized force that moves rotors with parameters ``(r, 10)``."""
-    torque = np.zeros(np.shape(v))
-    if rotors.size == 0:
-        return torque
-    regressor = RotorRegressor(model)
-    for rows in batches(len(torque)):
-        motion = (np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))
-        torque[rows] = np.einsum("jck,c->kj", regressor.of(*motion), rotors.ravel())
+def further_torque(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> Array:
+    """``(N, nv)`` generalized force that moves rotors, minus compensated gravity, with parameters ``(k, 10)``."""
+    torque, regressors = np.zeros(np.shape(v)), further_regressors(model)
+    for rows in batches(len(torque) if regressors else 0):
+        motion = [np.ascontiguousarray(channel[rows].T) for channel in (q, v, a)]
+        columns = np.concatenate([regressor.of(*motion) for regressor in regressors], axis=1)
+        torque[rows] = np.einsum("jck,c->kj", columns, bodies.ravel())
     return torque
+
+
+def further_regressors(model: RobotModel) -> list["RotorRegressor | CompensationRegressor"]:
+    """Regressors of the bodies that follow the links in the layout, in the layout's order."""
+    rotors = [RotorRegressor(model)] if model.layout.rotors else []
+    return [*rotors, *([CompensationRegressor(model)] if model.layout.compensation else [])]
 
 
 class RotorRegressor:
@@ -208,20 +214,14 @@ class RotorRegressor:
         return np.vstack([base, self._gearing @ joints])
 
 
-def compensation_columns(model: RobotModel, velocity: int) -> np.ndarray:
-    """Layout columns of a gravity compensation's links that act on one row of the generalized force."""
-    layout, moved = model.layout, moved_bodies(model)[velocity] if model.layout.compensation else ()
-    return np.array([layout.rotor_end + BODY_PARAMETERS * body + k for body in moved for k in _GRAVITY], dtype=int)
-
-
 class CompensationRegressor:
     """Regressor of the gravity that a controller takes off the efforts it reports. One object serves one thread."""
 
     def __init__(self, model: RobotModel) -> None:
         self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
 
-    def of(self, q: Array) -> Array:
-        """Regressor ``(nv, 10 nb, k)`` from positions ``(nq, k)``."""
+    def of(self, q: Array, *_: Array) -> Array:
+        """Regressor ``(nv, 10 nb, k)`` from positions ``(nq, k)``, at rest."""
         still = np.zeros_like(q)
         out = np.zeros((len(q), self._regressor.width, q.shape[1]))
         self._regressor.write(q, still, still, out)

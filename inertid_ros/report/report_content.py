@@ -125,17 +125,22 @@ def _compensation(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:
-    """Identified drive terms of every joint, with standard deviations."""
-    layout, of_joints = estimate.layout, estimate.equations.of_joints
-    columns = {term: layout.drive(term) for term in layout.drive_terms}
+    """Identified drive terms of every joint, with standard deviations; NaN for joints without any equation."""
+    layout, of_joints, names = estimate.layout, estimate.equations.of_joints, estimate.model.joint_names
+    drives = estimate.information.contained[layout.inertial_size : layout.coupling_start]
+    measured = np.any(drives.reshape(-1, len(names)), axis=0)
+
+    def terms(values: Array, joint: int) -> dict[str, Any]:
+        unknown = np.full(values.shape[1:], np.nan)
+        return {term: values[layout.drive(term)][joint] if measured[joint] else unknown for term in layout.drive_terms}
+
     residual = of_joints(estimate.residual_deviation)
     outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
-    return [{"name": name, **{term: estimate.parameters[column][i] for term, column in columns.items()},
-        "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
-        "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
+    return [{"name": name, **terms(estimate.parameters, i),
+        "standard_deviation": terms(estimate.standard_deviation, i), "interval": terms(estimate.interval, i),
         "residual_deviation": residual[i], "stribeck_speed": layout.stribeck_speed[i],
         "transition_speed": layout.transition_speed[i], "outliers": None if outliers is None else outliers[i]}
-        for i, name in enumerate(estimate.model.joint_names)]
+        for i, name in enumerate(names)]
 
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:

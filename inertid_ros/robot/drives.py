@@ -61,11 +61,7 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
     """
     columns, drives = partial(_columns, layout), len(layout.drive_ratios)
     if samples.undecimated is None:
-        velocity = samples.v[:, samples.v.shape[1] - len(layout.joints) :]
-        if not layout.with_stribeck.any():
-            direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
-            return direction, np.zeros_like(velocity)
-        dry = columns(velocity)
+        dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
     else:
         shapes = (layout.drive_ratios, layout.transition_speed, layout.with_stribeck, layout.stribeck_speed)
         dry = samples.undecimated.filtered(columns, tuple(shape.tobytes() for shape in shapes))
@@ -75,8 +71,11 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
 def _columns(layout: ParameterLayout, velocity: Array) -> Array:
     """Columns ``(N, n + couplings + n)`` for joint velocities ``(N, n)``, before the low-pass."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
-    fading = fading_direction(direction[:, : len(layout.joints)], velocity, layout.stribeck_speed)
-    return np.hstack([direction, layout.with_stribeck * fading])
+    fading = np.zeros_like(velocity)
+    if layout.with_stribeck.any():
+        fading = layout.with_stribeck * fading_direction(
+            direction[:, : len(layout.joints)], velocity, layout.stribeck_speed)
+    return np.hstack([direction, fading])
 
 
 def term_columns(

@@ -181,13 +181,9 @@ class ParameterLayout:
         """``(nb, 10)`` view of the links' part of a parameter vector."""
         return parameters[: self.body_size].reshape(len(self.links), BODY_PARAMETERS)
 
-    def rotor_bodies(self, parameters: Array) -> Array:
-        """``(r, 10)`` view of the rotors' part of a parameter vector."""
-        return parameters[self.body_size : self.rotor_end].reshape(len(self.rotors), BODY_PARAMETERS)
-
-    def compensation_bodies(self, parameters: Array) -> Array:
-        """``(nb, 10)`` view of the links of a gravity compensation; ``(0, 10)`` without it."""
-        return parameters[self.rotor_end : self.inertial_size].reshape(-1, BODY_PARAMETERS)
+    def further_bodies(self, parameters: Array) -> Array:
+        """``(k, 10)`` view of the part of rotors, then of the links of a gravity compensation."""
+        return parameters[self.body_size : self.inertial_size].reshape(-1, BODY_PARAMETERS)
 
     def without_compensation(self, values: Array) -> Array:
         """Parameters ``(p,)``, or covariance ``(p, p)``, of the torque itself in place of efforts without gravity."""

@@ -82,25 +82,20 @@ class RobotModel:
         return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
 
     @property
-    def rotor_prior(self) -> Array:
-        """``(r, 10)`` parameters of the rotors as given."""
-        return np.array([rotor.parameters for rotor in self.layout.rotors]).reshape(-1, BODY_PARAMETERS)
-
-    @property
-    def compensation_prior(self) -> Array:
-        """``(nb, 10)`` links of a gravity compensation: those of the URDF; ``(0, 10)`` without it."""
-        return self.body_prior if self.layout.compensation else self.body_prior[:0]
+    def further_prior(self) -> Array:
+        """``(k, 10)`` parameters of the rotors as given, then of the links of a gravity compensation as in the URDF."""
+        rotors = np.array([rotor.parameters for rotor in self.layout.rotors]).reshape(-1, BODY_PARAMETERS)
+        return np.vstack([rotors, self.body_prior]) if self.layout.compensation else rotors
 
     @cached_property
     def consistent_prior(self) -> Array:
-        """``(nb + r, 10)`` prior of identification for all bodies of the layout, physically consistent."""
-        others = nearest_consistent(np.vstack([self.rotor_prior, self.compensation_prior]))
-        return np.vstack([self.consistent_body_prior, others])
+        """``(nb + k, 10)`` prior of identification for all bodies of the layout, physically consistent."""
+        return np.vstack([self.consistent_body_prior, nearest_consistent(self.further_prior)])
 
     @cached_property
     def inertial_locked(self) -> Array:
-        """``(nb + r, 10)`` known part of the prior, from links behind locked joints."""
-        return np.vstack([self.body_locked, np.zeros_like(np.vstack([self.rotor_prior, self.compensation_prior]))])
+        """``(nb + k, 10)`` known part of the prior, from links behind locked joints."""
+        return np.vstack([self.body_locked, np.zeros_like(self.further_prior)])
 
     @property
     def root_name(self) -> str:
@@ -161,8 +156,8 @@ class RobotModel:
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
         couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
-        bodies = np.vstack([self.body_prior, self.rotor_prior, self.compensation_prior])
-        return np.concatenate([bodies.ravel(), *drives, couplings, *terms])
+        bodies = [self.body_prior.ravel(), self.further_prior.ravel()]
+        return np.concatenate([*bodies, *drives, couplings, *terms])
 
     @property
     def load_bodies(self) -> Array:

@@ -30,7 +30,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .example_robots import legged_robot, packaged_urdf
-from .free_floating import RateNoise, float_freely, measured
+from .free_floating import RATE_NOISE, float_freely, measured
 from .legged_robot import LeggedRobot, simulate_movements
 
 VISCOUS, COULOMB, TORQUE_NOISE = 0.8, 1.2, 0.1  # N m s/rad, N m, N m
@@ -97,7 +97,7 @@ def floating(folder: Path, seconds: float) -> None:
         start, ranges = np.append(start, np.zeros(3)), np.append(ranges, np.full(3, 3 * np.pi))
         motion = IntervalMotion(directions, start, ranges, 1.0)
         flight = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
-        recording = measured(truth, flight, RateNoise(), rng, name)
+        recording = measured(truth, flight, RATE_NOISE, rng, name)
         write_npz(recording, folder / f"{name}.npz", overwrite=False)
 
 

@@ -4,11 +4,12 @@ Joints and wheels follow their rates, as with good velocity loops ([Naveen2019]_
 wheels then determines the motion of the base; without external wrenches it is conserved.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from inertid_ros.config.simulation import SensorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.rotations import cross, rotate, rotation_matrices
@@ -20,6 +21,9 @@ from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
+_SENSORS = SensorOptions()
+# Of the base's velocity [m/s] and rate [rad/s], and of the rates of joints and wheels ([Naveen2019]_ sec. 6.3).
+RATE_NOISE = (_SENSORS.base_velocity_noise, _SENSORS.base_rate_noise, 5e-5)
 _MAX_POSE_ITERATIONS, _POSE_TOLERANCE = 30, 1e-12
 
 ExternalTorque = Callable[[Array, Array], Array]
@@ -36,18 +40,6 @@ class GravityGradient:
         angle = self.rate * time
         away = np.stack([np.cos(angle), np.zeros_like(angle), np.sin(angle)], axis=-1)
         return np.asarray(3 * self.rate**2 * np.cross(away, (inertia @ away[..., None])[..., 0]))
-
-
-@dataclass(frozen=True)
-class RateNoise:
-    """Standard deviations of white noise on the base twist [m/s, rad/s] and on joint and wheel rates [rad/s or m/s].
-
-    The defaults are from [Naveen2019]_ sec. 6.3.
-    """
-
-    linear: float = 50e-6
-    angular: float = 80e-6
-    joint: float = 50e-6
 
 
 @dataclass(frozen=True)
@@ -129,14 +121,16 @@ def float_freely(
     )
 
 
-def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.random.Generator, name: str) -> Recording:
+def measured(model: RobotModel, motion: FreeMotion, noise: Sequence[float], rng: np.random.Generator,
+        name: str) -> Recording:
     """Record a motion with rate sensors; positions and poses are integrated from the rates ([Naveen2019]_ sec. 7.3).
 
-    Only the initial joint positions, wheel angles and base pose come from the true motion.
+    Only the initial joint positions, wheel angles and base pose come from the true motion. ``noise (3,)`` are standard
+    deviations of white noise on the base's velocity [m/s] and rate [rad/s], and on the rates of joints and wheels.
     """
-    twist = motion.twist + rng.normal(size=motion.twist.shape) * np.repeat([noise.linear, noise.angular], 3)
+    twist = motion.twist + rng.normal(size=motion.twist.shape) * np.repeat(noise[:2], 3)
     rates = np.hstack([motion.v, motion.speeds])
-    rates = rates + noise.joint * rng.normal(size=rates.shape)
+    rates = rates + noise[2] * rng.normal(size=rates.shape)
     step = np.diff(motion.time)[:, None]
     start = np.hstack([motion.q[0], motion.angles[0]])
     position = start + np.vstack([np.zeros_like(start), np.cumsum(0.5 * (rates[1:] + rates[:-1]) * step, axis=0)])

@@ -56,3 +56,19 @@ def test_bounds_that_the_first_estimate_breaks_are_told():
     with pytest.raises(ModelError, match="control.masses names 'gripper', which is not a moving link"):
         options = EffortControlOptions(masses={"gripper": (1.0, 2.0)})
         adaptive_controller(FirstEstimate(model, model.consistent_body_prior), options)
+
+
+def test_bounds_without_effect_are_refused():
+    urdf = random_urdf(np.random.default_rng(0), 3, branched=False)
+    model = load_model(urdf)
+    first, last = model.link_names[0], model.link_names[2]
+    fixed = EffortControlOptions(masses={first: (1.0, 2.0)}, adapted_links=(last,))
+    with pytest.raises(ModelError, match=f"control.masses bounds '{first}', which does not adapt; add it to"):
+        adaptive_controller(FirstEstimate(model, model.consistent_body_prior), fixed)
+    mesh = '<collision><geometry><mesh filename="package://missing/link.stl"/></geometry></collision></link>'
+    start = urdf.index(f'<link name="{last}"')
+    meshed = load_model(urdf[:start] + urdf[start:].replace("</link>", mesh, 1))
+    with pytest.raises(ModelError, match=f"control.inside_links: a collision shape of '{last}' cannot be read"):
+        link_bounds(meshed, meshed.consistent_body_prior, EffortControlOptions(inside_links=True))
+    elsewhere = EffortControlOptions(inside_links=True, adapted_links=(first,))
+    assert set(link_bounds(meshed, meshed.consistent_body_prior, elsewhere)) == {0}

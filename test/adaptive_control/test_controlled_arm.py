@@ -5,7 +5,7 @@ from dataclasses import replace
 import attrs
 import numpy as np
 import pytest
-from support.torque_arm import OPTIONS, START, TorqueArm
+from support.torque_arm import OPTIONS, START, TorqueArm, holding, swaying
 
 from inertid_ros.adaptive_control.controlled_arm import Stage
 from inertid_ros.core.errors import ExcitationError
@@ -21,7 +21,7 @@ def error_after(arm: TorqueArm, seconds: float) -> float:
 
 
 def test_it_begins_with_the_measured_torque_and_pose():
-    arm = TorqueArm().run(1.0)
+    arm = holding()
     assert np.abs(arm.efforts[0] - arm.measured).max() < 1.0  # noise and feedback of it
     steps = np.abs(np.diff(arm.efforts, axis=0)).max()
     assert steps < 1.0, steps
@@ -31,7 +31,7 @@ def test_it_begins_with_the_measured_torque_and_pose():
 
 
 def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
-    arm = TorqueArm().run(1.0)
+    arm = holding()
     arm.arm.follow(arm.sway(rounds=6), arm.time)
     arm.run(2.0)
     before = error_after(arm, 2.0)
@@ -47,7 +47,7 @@ def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
 
 
 def test_deactivated_it_comes_to_rest_on_its_path_and_holds():
-    arm = TorqueArm().swaying()
+    arm = swaying()
     arm.arm.stop(arm.time)
     bodies = arm.run(0.01).arm.controller.bodies.copy()
     assert arm.arm.stage is Stage.STOPPING
@@ -64,7 +64,7 @@ def test_deactivated_it_comes_to_rest_on_its_path_and_holds():
 
 
 def test_without_calibration_it_follows_too():
-    arm = TorqueArm(attrs.evolve(OPTIONS, speed=10.0), calibrated=False).swaying()
+    arm = TorqueArm(attrs.evolve(OPTIONS, speed=10.0), calibrated=False).run(1.0).swaying()
     arm.run(4.0)
     assert arm.arm.stage is Stage.HOLDING and not arm.arm.fault and arm.rests()
     arm.check_limits(4.0)  # stiction that it does not know lets a joint go with a jerk
@@ -118,7 +118,7 @@ STOPS = {
 @pytest.mark.parametrize("fault", STOPS)
 def test_it_stops_and_holds_where_states_are_wrong(fault):
     cause, words = STOPS[fault]
-    arm = TorqueArm().swaying()
+    arm = swaying()
     cause(arm)
     arm.run(1.5)
     assert words in arm.arm.fault
@@ -127,7 +127,7 @@ def test_it_stops_and_holds_where_states_are_wrong(fault):
 
 
 def test_states_that_repeat_since_the_arm_stood_still_stop_the_next_motion():
-    arm = TorqueArm().run(1.0)
+    arm = holding()
     frozen(arm)
     arm.arm.follow(arm.sway(), arm.time)
     arm.run(1.5)
@@ -137,7 +137,7 @@ def test_states_that_repeat_since_the_arm_stood_still_stop_the_next_motion():
 
 @pytest.mark.parametrize("both", [False, True])
 def test_a_step_of_this_machines_clock_changes_nothing(both):
-    arm = TorqueArm().swaying()
+    arm = swaying()
     arm.states.clock_offset = -5.0
     arm.states.stamp_offset = -5.0 if both else 0.0
     arm.run(0.5)
@@ -146,7 +146,7 @@ def test_a_step_of_this_machines_clock_changes_nothing(both):
 
 
 def test_another_reference_is_joined_in_motion_and_a_refused_one_changes_nothing():
-    arm = TorqueArm().swaying()
+    arm = swaying()
     there = PiecewiseQuintic(arm.time + np.array([1.5]), START[None] + 0.2, np.zeros((1, 2)), np.zeros((1, 2)))
     with pytest.raises(ExcitationError, match="on the way to it"):
         arm.arm.follow(replace(there, time=arm.time + np.array([0.2]), position=START[None] + 1.0), arm.time)
@@ -159,7 +159,7 @@ def test_another_reference_is_joined_in_motion_and_a_refused_one_changes_nothing
 
 
 def test_when_states_come_back_it_holds_where_it_is_then_and_can_be_activated():
-    arm = TorqueArm().swaying()
+    arm = swaying()
     silent(arm)
     arm.run(1.5)
     assert "driver" in arm.arm.resume(arm.time)
@@ -171,7 +171,7 @@ def test_when_states_come_back_it_holds_where_it_is_then_and_can_be_activated():
 
 
 def test_a_small_jump_of_states_is_answered_within_limits():
-    arm = TorqueArm().swaying()
+    arm = swaying()
     jump_little(arm)
     arm.run(1.0)
     effort = np.asarray(arm.arm.controller.options.effort_limit)
@@ -180,7 +180,7 @@ def test_a_small_jump_of_states_is_answered_within_limits():
 
 
 def test_a_pause_of_the_process_ends_the_motion_where_the_arm_is_then():
-    arm = TorqueArm().swaying()
+    arm = swaying()
     arm.pause(0.3).run(1.5)
     assert "delayed by 0.3" in arm.arm.fault and arm.rests()
     assert np.abs(arm.arm.error).max() < 0.05  # friction that it does not know
@@ -200,7 +200,7 @@ def test_a_payload_heavier_than_it_can_hold_is_told_and_nothing_winds_up():
 
 
 def test_an_arm_that_is_blocked_does_not_push_on():
-    arm = TorqueArm().swaying(rounds=1)
+    arm = holding().swaying(rounds=1)
     arm.robot.become(drives=replace(arm.robot.drives, coulomb=np.full(2, 1e3)))  # as a brake that is set
     arm.run(1.5)
     assert "or the arm is blocked" in arm.arm.fault

@@ -46,10 +46,16 @@ def continued(case, directory, recordings, **options):
     return calibrate(case.given, recordings, configuration=configuration)
 
 
-def test_a_continued_result_is_the_joint_fit(case, yesterday):
+@pytest.fixture(scope="module")
+def both_days(case, yesterday):
+    """Yesterday's result continued with the next recording; not to be changed."""
+    return continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED)
+
+
+def test_a_continued_result_is_the_joint_fit(case, both_days):
     joint = calibrate(case.given, case.recordings[:2]).estimate
     alone = calibrate(case.given, case.recordings[1:2]).estimate
-    both = continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED).estimate
+    both = both_days.estimate
     # Weights of the first day are those of its own fit, so that it is not equal to the last digit.
     assert (np.abs(both.parameters - joint.parameters) <= 1.96 * joint.standard_deviation).all()
     # Each fit estimates the noise level of a channel from scores of its own blocks, of which there are few.
@@ -61,8 +67,8 @@ def test_a_continued_result_is_the_joint_fit(case, yesterday):
     assert gained.any() and (both.standard_deviation[gained] < 0.8 * alone.standard_deviation[gained]).all()
 
 
-def test_a_chain_of_results_forgets_no_day(case, yesterday, tmp_path):
-    second = continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED).save(tmp_path / "second")
+def test_a_chain_of_results_forgets_no_day(case, both_days, tmp_path):
+    second = both_days.save(tmp_path / "second")
     third = continued(case, second, case.recordings[2:], **EVERY_TERM_SHARED)
     joint = calibrate(case.given, case.recordings).estimate
     assert (np.abs(third.estimate.parameters - joint.parameters) <= 1.96 * joint.standard_deviation).all()

@@ -81,15 +81,15 @@ def test_every_mistake_is_named():
 
 
 def test_turned_axes_and_magnitudes_of_robots_drawn_at_random_are_named():
-    drawn = [(kind, seed) for kind in ("axis turned", "efforts are magnitudes") for seed in range(5)]
+    """As sure to fail as ten draws of which one may fail, if seven of ten are named: 88 and 85 %."""
+    drawn = [(kind, seed) for kind in ("axis turned", "efforts are magnitudes") for seed in range(3)]
     mistakes = [drawn_mistake(kind, np.random.default_rng(seed))[1] for kind, seed in drawn]
     named = [_causes(mistake.case)[0] in mistake.causes for mistake in mistakes]
-    assert named.count(False) <= len(drawn) // 10, dict(zip(drawn, named, strict=True))
+    assert all(named), dict(zip(drawn, named, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_placeholders_and_wrong_material_of_robots_drawn_at_random(seed):
-    rng = np.random.default_rng(seed)
+def test_placeholders_and_wrong_material_of_robots_drawn_at_random():
+    rng = np.random.default_rng(0)
     _, placeholders = drawn_mistake("placeholder inertias", rng)
     _, material = drawn_mistake("wrong material", rng)
     right, wrong = (calibrate(m.case.given, m.case.train, m.case.held_out).gate for m in (placeholders, material))

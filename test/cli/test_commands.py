@@ -78,6 +78,7 @@ def test_the_recorded_arm_meets_its_figure(datasets, tmp_path):
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     report = json.loads(out)
+    assert report["verdict"] == "use with care", report["reasons"]  # of one motion; test_identify.py fits two for "use"
     errors = {band["cutoff_hz"]: band["calibrated"]["relative_error"] for band in report["bands"]}
     assert list(errors) == [2.0, 5.0, 10.0] and errors[5.0] <= 0.023
     assert all(link["min_pseudo_inertia_eigenvalue"] > 0 for link in report["links"])
@@ -275,9 +276,3 @@ def test_an_interrupted_run_leaves_nothing_and_no_traceback(number, status, file
     assert process.returncode == status
     assert "Traceback" not in err and len([line for line in err.splitlines() if "error" in line]) <= 1
     assert os.listdir(tmp_path) == ["long.npz"]
-
-
-def test_a_closed_pipe_is_no_error(result):
-    command = f"'{sys.executable}' -m inertid_ros.cli.main report '{result}' --json | head -c 10 > /dev/null"
-    done = subprocess.run(["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
-    assert done.stdout.strip() == "0" and done.stderr == ""

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_writing import write_bag

@@ -29,7 +29,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 SOLVERS = {
     "euclidean": "interior_point",
@@ -323,7 +323,7 @@ def floating(tmp_path_factory):
     for seed, name in enumerate("ab"):
         path = motion(robot, 24, seed, speed=0.25).trajectory
         found = float_freely(robot, robot.body_prior, path, 50.0)
-        recording = measured(robot, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
+        recording = measured(robot, found, (1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
         torque = predict_floating(robot, robot.body_prior, *path.sample(found.time)).torque
         write_npz(replace(recording, effort=np.hstack([torque, np.zeros_like(found.speeds)])), folder / f"{name}.npz")
     return folder, {name: attrs.asdict(wheel) for name, wheel in wheels.items()}

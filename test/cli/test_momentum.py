@@ -15,7 +15,7 @@ from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 WHEELS = {f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]}
     for axis in "xyz"}
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
     (folder / "given.urdf").write_text(re.sub('lower="[^"]*" upper="[^"]*"', 'lower="-6.3" upper="6.3"', given))
     for seed, name in enumerate("ab"):
         found = float_freely(model, model.body_prior, motion(model, 24, seed).trajectory, 50.0)
-        recording = measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
+        recording = measured(model, found, (1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
         write_npz(recording, folder / f"{name}.npz")
     robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
     (folder / "config.yaml").write_text(robot)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from inertid_ros.fleet.hierarchy import Likelihoods
 from inertid_ros.fleet.model_distribution import (
     BaseCoordinates,
+    ModelDistribution,
     benjamini_hochberg,
     changes_of,
     holm,
@@ -91,6 +92,35 @@ def test_bad_robots_are_named_with_the_parameter_and_its_size():
         assert all(abs(outlier.size - 2.0) < 4 * outlier.deviation for outlier in outliers)
         assert distribution.population.count == 60 - len(outliers)
     assert right >= 9
+
+
+def test_the_data_of_a_robot_count_once():
+    """The prior of a robot is of the other robots: equal robots know together what all their data say, and no more."""
+    rng, truth = np.random.default_rng(7), np.full(SIZE, 0.3)
+    roots = rng.normal(size=(4, 2 * SIZE, SIZE)) * 10
+    precision = roots.transpose(0, 2, 1) @ roots
+    likelihoods = Likelihoods(precision, precision @ truth)
+    distribution = ModelDistribution.from_likelihoods(COORDINATES, likelihoods, np.arange(4))
+    everything = COORDINATES.prior + precision.sum(axis=0)
+    for robot in range(4):
+        prior = distribution.prior_of(robot)
+        counted = prior.R.T @ prior.R + precision[robot]
+        assert np.linalg.eigvalsh(everything - counted)[0] > -1e-9 * np.linalg.eigvalsh(everything)[-1]
+
+
+@pytest.mark.parametrize("robot", [0, 5])
+def test_the_prior_of_a_robot_is_the_mean_of_the_others_with_the_scatter_of_all(robot):
+    likelihoods = population(np.random.default_rng(8), 6)
+    distribution = ModelDistribution.from_likelihoods(COORDINATES, likelihoods, np.arange(6))
+    scatter, total, weighted = distribution.population.covariance, COORDINATES.prior, np.zeros(SIZE)
+    for other in set(range(6)) - {robot}:
+        inverse = np.linalg.inv(scatter + np.linalg.inv(likelihoods.precision[other]))
+        estimate = np.linalg.solve(likelihoods.precision[other], likelihoods.product[other])
+        total, weighted = total + inverse, weighted + inverse @ estimate
+    precision = np.linalg.inv(scatter + np.linalg.inv(total))
+    prior = distribution.prior_of(robot)
+    np.testing.assert_allclose(prior.R.T @ prior.R, precision, rtol=1e-6, atol=1e-6 * precision.max())
+    np.testing.assert_allclose(np.linalg.solve(prior.R, prior.z), np.linalg.solve(total, weighted), rtol=1e-6)
 
 
 def test_a_change_that_shows_in_no_measurement_is_not_tried():

@@ -17,7 +17,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import RATE_NOISE, float_freely, measured
 
 
 def exact(model, found):
@@ -56,7 +56,7 @@ def test_other_shapes_need_no_other_code(make, equation_type):
     recordings = [
         measured(
             model, float_freely(model, model.body_prior, motion(model, 40, seed).trajectory, 50.0, start),
-            RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), f"flight {seed}")
+            (1e-4, 1e-4, 1e-4), np.random.default_rng(seed), f"flight {seed}")
         for seed in range(2)]
     train, held_out = (prepare(r, guess, equation_type=equation_type) for r in recordings)
     equations = equations_of(guess, equation_type)
@@ -74,7 +74,7 @@ def test_other_shapes_need_no_other_code(make, equation_type):
 def test_information_of_momentum_survives_a_file():
     model = satellite(np.random.default_rng(0), 3)
     found = float_freely(model, model.body_prior, motion(model, 16).trajectory, 50.0)
-    recording = measured(model, found, RateNoise(), np.random.default_rng(0), "flight")
+    recording = measured(model, found, RATE_NOISE, np.random.default_rng(0), "flight")
     equations = equations_of(model, "momentum")
     information = compress(equations, [prepare(recording, model, equation_type="momentum")])
     again = information_from_bytes(information_bytes(information), "copy")
@@ -91,7 +91,7 @@ def test_weights_do_not_run_away():
     """The residual of linear momentum, which is always zero, must not decide its weight: parameters would shrink."""
     model = satellite(np.random.default_rng(4), 4)
     found = float_freely(model, model.body_prior, motion(model, 40).trajectory, 50.0)
-    recording = measured(model, found, RateNoise(2e-3, 2e-3, 2e-3), np.random.default_rng(0), "noisy flight")
+    recording = measured(model, found, (2e-3, 2e-3, 2e-3), np.random.default_rng(0), "noisy flight")
     samples = prepare(recording, model, equation_type="momentum")
     estimate = least_squares(equations_of(model, "momentum"), [samples], ESTIMATORS["wls"])
     base = closed_form_base_parameters(model)
@@ -105,7 +105,7 @@ def test_wheels_that_stand_still_leave_the_scale_open():
     run = motion(model, 12)
     still = IntervalMotion(run.directions, run.start, run.range * np.repeat([1.0, 1e-12], 3), 1.0)
     found = float_freely(model, model.body_prior, still.trajectory, 50.0)
-    recording = measured(model, found, RateNoise(1e-6, 1e-6, 0.0), np.random.default_rng(0), "wheels off")
+    recording = measured(model, found, (1e-6, 1e-6, 0.0), np.random.default_rng(0), "wheels off")
     samples = prepare(recording, model, equation_type="momentum")
     with pytest.raises(IdentificationError, match="wheels off: the reaction wheels hardly turn"):
         identify(equations_of(model, "momentum"), [samples])
@@ -117,7 +117,7 @@ def test_what_one_wheel_leaves_open_is_told():
     run = motion(model, 12)
     held = IntervalMotion(run.directions, run.start, run.range * np.repeat([1e-9, 1.0], (2, 3)), 1.0)
     found = float_freely(model, model.body_prior, held.trajectory, 50.0)
-    recording = measured(model, found, RateNoise(1e-6, 1e-6, 0.0), np.random.default_rng(0), "arm still")
+    recording = measured(model, found, (1e-6, 1e-6, 0.0), np.random.default_rng(0), "arm still")
     samples = prepare(recording, model, equation_type="momentum")
     estimate = identify(equations_of(model, "momentum"), [samples], IdentifyOptions(estimator="ols"))
     assert estimate.base.count < closed_form_base_parameters(model).count

@@ -29,14 +29,15 @@ def _measured(leg, count: int = 2000, noise: float = 0.2):
 def test_links_rotors_and_friction_are_identified_together(leg):
     model, samples, truth = _measured(leg)
     estimate = identify(model, [samples])
-    assert estimate.bodies.shape == estimate.rotors.shape == (3, 10)
+    rotors = model.layout.further_bodies(estimate.parameters)
+    assert estimate.bodies.shape == rotors.shape == (3, 10)
     assert estimate.consistent
     tested = replace(random_states(np.random.default_rng(1), model, 200))
     expected = ForceEquations(model).predict(truth, tested)
     assert np.linalg.norm(estimate.torque(tested) - expected) < 0.01 * np.linalg.norm(expected)
     np.testing.assert_allclose(estimate.drive("coulomb"), [3.1, 1.3, 0.9], atol=0.05)
     gear = model.layout.rotors[0].ratio
-    spin = estimate.rotors[0, 4], truth[30 + 4]  # about the axis of the first rotor, which rests on the base
+    spin = rotors[0, 4], truth[30 + 4]  # about the axis of the first rotor, which rests on the base
     assert spin[0] * gear**2 == pytest.approx(spin[1] * gear**2, abs=0.02)
 
 
@@ -45,8 +46,9 @@ def test_rotors_take_constraints_like_links(leg):
     inside = bounds(leg)
     constraints = Constraints(inside=inside, mass={"hip_rotor": (0.3, 0.45)}, fixed=("knee_rotor.m",))
     estimate = identify(model, [samples], constraints=constraints)
-    assert 0.3 - 1e-6 <= estimate.rotors[1, 0] <= 0.45 + 1e-6
-    assert estimate.rotors[2, 0] == pytest.approx(0.5, rel=1e-7)
+    rotors = model.layout.further_bodies(estimate.parameters)
+    assert 0.3 - 1e-6 <= rotors[1, 0] <= 0.45 + 1e-6
+    assert rotors[2, 0] == pytest.approx(0.5, rel=1e-7)
     every = model.layout.all_bodies(estimate.parameters)
     for name, pi in zip(model.layout.body_names, every, strict=True):
         assert inside[name][0].row @ pi > -1e-7

@@ -20,7 +20,7 @@ from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.received_parameters import from_inertial_parameters
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 pytestmark = FLOWS
 WHEELS = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in zip("xyz", np.eye(3), strict=True)}
@@ -29,7 +29,7 @@ WHEELS = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in 
 def bag_of(truth: RobotModel, path: Path, **changes: None) -> Path:
     """A bag of a motion; ``changes`` leave channels out."""
     found = float_freely(truth, truth.body_prior, motion(truth, 24, 0).trajectory, 50.0)
-    recording = measured(truth, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(0), "float")
+    recording = measured(truth, found, (1e-4, 1e-4, 1e-4), np.random.default_rng(0), "float")
     return write_bag(replace(recording, **changes), path)
 
 

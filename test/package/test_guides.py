@@ -1,7 +1,6 @@
 """Commands and Python code of the README and of every guide run as they are written, on small simulated robots."""
 
 import html
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,6 @@ def test_the_first_guide_comes_to_a_result_that_may_be_used(arm: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != FIRST], ids=lambda page: page.name)
 def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})  # plan in this process, the answer is the same
     plan = planning.plan_excitation
 
     def plan_quickly(model: Any, limits: Any, start: Any, options: ExcitationOptions, *further: Any) -> Any:

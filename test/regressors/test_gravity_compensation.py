@@ -26,7 +26,7 @@ def test_efforts_lack_the_gravity_of_the_other_bodies(seed):
     layout = model.layout
     parameters = np.zeros(layout.size)
     parameters[: layout.inertial_size] = np.concatenate([perturb(model, rng), perturb(model, rng)]).ravel()
-    robot, other = map(model.with_bodies, (layout.bodies(parameters), layout.compensation_bodies(parameters)))
+    robot, other = map(model.with_bodies, (layout.bodies(parameters), layout.further_bodies(parameters)))
     data, other_data = robot.createData(), other.createData()
     expected = [
         pin.rnea(robot, data, q, v, a) - pin.computeGeneralizedGravity(other, other_data, q)
@@ -43,7 +43,7 @@ def test_the_controller_takes_off_the_gravity_of_a_known_load():
     layout, equations = model.layout, ForceEquations(model)
     load = 0.3 * perturb(model, rng)
     loaded = model.prior.copy()
-    for part in (layout.bodies(loaded), layout.compensation_bodies(loaded)):
+    for part in (layout.bodies(loaded), layout.further_bodies(loaded)):
         part += load
     with_load = replace(states, tau=equations.predict(loaded, states))
     np.testing.assert_allclose(

@@ -14,7 +14,7 @@ from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.regressors.rigid_body_regressor import rotor_torque
+from inertid_ros.regressors.rigid_body_regressor import further_torque
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor, with_rotors
 
@@ -103,7 +103,7 @@ def test_a_thin_rotor_on_the_base_is_a_reflected_inertia():
     rotor = RotorOptions("joint0", "base", 50.0, 0.4, 0.03, 0.05)
     model = load_model(random_urdf(rng, 3), RobotOptions(rotors={"rotor": rotor}))
     samples = random_states(rng, model, 20)
-    torque = rotor_torque(model, model.rotor_prior, samples.q, samples.v, samples.a)
+    torque = further_torque(model, model.further_prior, samples.q, samples.v, samples.a)
     reflected = 50.0**2 * 0.5 * 0.4 * 0.03**2
     np.testing.assert_allclose(torque[:, 0], reflected * samples.a[:, 0], rtol=1e-9)
     assert not torque[:, 1:].any()
@@ -116,7 +116,7 @@ def test_layout_puts_rotors_between_links_and_drives():
         f"rotor0.{name}" for name in ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"))
     assert layout.names[80] == "joint0.rotor_inertia"
     assert layout.size == 40 + 40 + len(layout.drive_terms) * 4
-    assert layout.bodies(model.prior).shape == layout.rotor_bodies(model.prior).shape == (4, 10)
+    assert layout.bodies(model.prior).shape == layout.further_bodies(model.prior).shape == (4, 10)
     assert layout.non_negative.min() == 80
 
 

@@ -104,6 +104,17 @@ def test_links_have_inertia_with_interval_and_origin(page, outcome):
     assert {"in combination", "from prior"} <= set(origins) <= {"measured", "in combination", "partly", "from prior"}
 
 
+def test_drives_of_a_joint_without_equations_have_no_values(outcome):
+    first, second, *others = outcome.estimate.information.channels
+    channels = (first, replace(second, r_factor=np.zeros_like(second.r_factor), count=0), *others)
+    information = replace(outcome.estimate.information, channels=channels)
+    report = report_content(replace(outcome, estimate=replace(outcome.estimate, information=information)))
+    for index, joint in enumerate(report["joints"]):
+        for term, deviation in joint["standard_deviation"].items():
+            assert all((value is None) == (index == 1) for value in (joint[term], deviation, *joint["interval"][term]))
+    assert ">–</td>" in render_page(report)
+
+
 def test_coverage_names_every_joint_and_what_to_move_next(outcome):
     report = report_content(outcome)
     report["coverage"][1]["advice"] = "turn it more often"

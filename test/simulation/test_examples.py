@@ -1,6 +1,5 @@
 """Files to try the guides with: as the truth predicts them, and never over files that are there."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -35,11 +34,13 @@ def test_motions_differ_and_stay_within_the_limits(folder: Path) -> None:
         assert (run > truth.limits.lower).all() and (run < truth.limits.upper).all()
 
 
-def test_files_that_are_there_stay(folder: Path, tmp_path: Path) -> None:
+def test_files_that_are_there_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "robot.urdf").write_text("mine", encoding="utf-8")
-    command = [sys.executable, "-m", "inertid_ros.simulation.examples", "arm"]
-    done = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "robot.urdf: exists already; choose another path" in done.stderr
+    monkeypatch.setattr(sys, "argv", ["examples", "arm", "--folder", str(tmp_path)])
+    assert examples.main() == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "robot.urdf: exists already; choose another path" in error
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
     assert (tmp_path / "robot.urdf").read_text(encoding="utf-8") == "mine"

@@ -7,7 +7,7 @@ from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_dead_reckoning
-from inertid_ros.simulation.free_floating import REST_POSE, GravityGradient, RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import REST_POSE, GravityGradient, float_freely, measured
 
 
 @pytest.mark.parametrize("make", [satellite, diver])
@@ -75,11 +75,11 @@ def test_gravity_gradient_turns_the_robot_slowly():
 def test_sensors_measure_rates_and_nothing_else():
     model = satellite(np.random.default_rng(5), 3)
     found = float_freely(model, model.body_prior, motion(model, 6).trajectory, 100.0)
-    clean = measured(model, found, RateNoise(0, 0, 0), np.random.default_rng(0), "clean")
+    clean = measured(model, found, (0, 0, 0), np.random.default_rng(0), "clean")
     assert clean.joint_names == (*model.joint_names, "wheel_x", "wheel_y", "wheel_z")
     np.testing.assert_allclose(clean.position[:, :3], found.q, atol=1e-4)
     np.testing.assert_allclose(clean.base_pose, found.pose, atol=1e-4)
-    noise = RateNoise(1e-3, 2e-3, 3e-3)
+    noise = (1e-3, 2e-3, 3e-3)
     noisy = measured(model, found, noise, np.random.default_rng(0), "noisy")
     error = np.hstack([noisy.base_twist - found.twist, noisy.velocity[:, :3] - found.v])
     np.testing.assert_allclose(np.std(error, axis=0), np.repeat([1e-3, 2e-3, 3e-3], 3), rtol=0.15)

@@ -1,6 +1,8 @@
 """A simulated arm of two links under adaptive control, under a given time, and what is done to it."""
 
+import copy
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
@@ -17,6 +19,7 @@ from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
+from inertid_ros.simulation.mujoco_model import import_mujoco
 from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
 
 TICK_S, START = 0.002, np.array([0.3, 0.6])
@@ -103,8 +106,7 @@ class TorqueArm:
         return PiecewiseQuintic(self.time + time, position, velocity, acceleration)
 
     def swaying(self, rounds: int = 2) -> "TorqueArm":
-        """In control since a second, and in motion."""
-        self.run(1.0)
+        """In motion for 0.6 s."""
         self.arm.follow(self.sway(rounds=rounds), self.time)
         return self.run(0.6)
 
@@ -131,3 +133,28 @@ class TorqueArm:
         velocity = np.full(2, np.nan) if faults.without_velocity else sample.velocity
         stamp, clock = CLOCK_S + sample.time + faults.stamp_offset, CLOCK_S + self.time + faults.clock_offset
         self.arm.update(stamp, clock, self.time, sample.position + faults.jump, velocity, sample.effort)
+
+
+def holding() -> TorqueArm:
+    """In control for a second, at rest."""
+    return _copy(_holding())
+
+
+def swaying() -> TorqueArm:
+    """In control for a second, then in motion."""
+    return _copy(_swaying())
+
+
+@cache
+def _holding() -> TorqueArm:
+    return TorqueArm().run(1.0)
+
+
+@cache
+def _swaying() -> TorqueArm:
+    return holding().swaying()
+
+
+def _copy(arm: TorqueArm) -> TorqueArm:
+    module = import_mujoco()  # which a robot keeps, and which cannot be copied
+    return copy.deepcopy(arm, {id(module): module})

@@ -95,7 +95,7 @@ class Hypothesis:
 
     @classmethod
     def as_recorded(cls, model: RobotModel, motion: DriveMotion) -> "Hypothesis":
-        robot = model.with_layout(drive_terms=EFFORT_TERMS, compensation=False)
+        robot = model.with_layout(drive_terms=EFFORT_TERMS)
         gravity = np.zeros(3) if model.layout.compensation else np.array(model.options.gravity, dtype=float)
         return cls("", "", "", EffortEquations(robot, motion, gravity), np.eye(model.joints))
 
@@ -153,7 +153,7 @@ class EffortComparison:
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Yield all hypotheses; hypotheses on single joints are limited to ``joints``."""
         # Errors of a gravity compensation look like loads, and like springs and weights.
-        compensated = self.robot.options.effort == "gravity_compensated"
+        compensated = self.robot.layout.compensation
         if not compensated:
             yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)

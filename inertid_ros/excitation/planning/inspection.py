@@ -17,7 +17,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
 from inertid_ros.excitation.planning.interval_planner import FloatingMomentum
-from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
+from inertid_ros.excitation.planning.measurement_regressor import MotionInformation, condition_number
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
@@ -88,11 +88,11 @@ def inspect_plan(
     if model.free:
         momentum = FloatingMomentum.of(model)
         (values, vectors), names = momentum.information(plan), momentum.column_names
-        condition_number = float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
+        condition = condition_number(values)
     else:
         criterion = make_criterion(model, limits)
         information = criterion.along(plan)
-        weak, condition_number = weak_parameters(criterion, information, limits, usages), information.condition_number
+        weak, condition = weak_parameters(criterion, information, limits, usages), information.condition_number
         if earlier is not None:
             criterion = make_criterion(model, limits, earlier=earlier)
             information = criterion.along(plan)
@@ -100,7 +100,7 @@ def inspect_plan(
             before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
         values, vectors, names = information.eigenvalues, information.vectors, criterion.column_names
     return Inspection(
-        plan, limits, np.array(channel_usage), effort, condition_number,
+        plan, limits, np.array(channel_usage), effort, condition,
         spectrum=np.sqrt(np.maximum(values[::-1], 0.0)),
         longest_stop=HorizonTable(plan, limits).longest, clearance=_clearance(usages), spectrum_before=before,
         constraint_usage=usages, findings=(*(around.findings if around else ()), *weak),

@@ -71,6 +71,7 @@ class IntervalPlanningProblem:
 
     Attributes
     ----------
+    limits : limits of the ``free`` joints.
     fixed_range : (n,), fixed range per interval of a joint, or NaN if start and range are variables; a joint of fixed
         range starts at zero without position limits.
     unit_columns : whether columns are scaled to unit norm for the condition number, unlike in [Naveen2019]_.
@@ -110,9 +111,7 @@ class IntervalPlanningProblem:
 
     def interval_limits(self, directions: intervals.Directions) -> intervals.IntervalLimits:
         """Limits of start and range of the free joints."""
-        whole = intervals.IntervalLimits.from_directions(directions, self.limits, self.options.interval_s)
-        bounds = (whole.lowest, whole.highest, whole.lower, whole.upper, whole.largest)
-        return intervals.IntervalLimits(*(bound[self.free] for bound in bounds))
+        return intervals.IntervalLimits.from_directions(directions[:, self.free], self.limits, self.options.interval_s)
 
 
 def plan_intervals(
@@ -243,17 +242,6 @@ def _ramp(start: Array, end: Array, limits: MotionLimits) -> QuinticRamp:
     return QuinticRamp.within(start, end, _RAMP_LIMIT_USE * limits.velocity, _RAMP_LIMIT_USE * limits.acceleration)
 
 
-def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
-    """Limits of joints and wheels; wheel limits are wide enough for the wheel range in every interval."""
-    count = len(model.wheels.names)
-    wide = np.full(count, (options.offered + 1) * options.wheel_range)
-    fast = np.full(count, 2 * options.wheel_range / options.interval_s)
-    of_joints = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
-    of_wheels = (-wide, wide, fast, np.pi / options.interval_s * fast, np.full(count, 1e9))
-    bounds = map(np.concatenate, zip(of_joints, of_wheels, strict=True))
-    return MotionLimits(limits.joint_names + model.wheels.names, *bounds)
-
-
 def floating_problem(
     model: RobotModel, limits: MotionLimits, options: CombinationOptions, penalty: MotionPenalty = lambda q, v, a: 0.0
 ) -> IntervalPlanningProblem:
@@ -273,7 +261,7 @@ def floating_problem(
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         return *momentum.rows(q, v), penalty(q, v, a)
 
-    return IntervalPlanningProblem(regressor, _with_wheels(limits, model, options), fixed_range, options)
+    return IntervalPlanningProblem(regressor, limits, fixed_range, options)
 
 
 @dataclass(frozen=True)

@@ -165,9 +165,13 @@ class MotionInformation:
 
     @property
     def condition_number(self) -> float:
-        """Largest over smallest singular value of the scaled rows; infinite if the smallest is zero."""
-        values = self.eigenvalues
-        return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
+        """Condition number of the scaled rows."""
+        return condition_number(self.eigenvalues)
+
+
+def condition_number(squares: Array) -> float:
+    """Largest over smallest singular value, from their squares in ascending order; infinite if the smallest is zero."""
+    return float(np.sqrt(squares[-1] / squares[0])) if squares[0] > 0 else float("inf")
 
 
 def right_spectrum(rows: Array) -> tuple[Array, Array]:

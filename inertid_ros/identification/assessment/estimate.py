@@ -175,11 +175,6 @@ class Estimate:
         """``(nb, 10)`` inertial parameters of the links."""
         return self.layout.bodies(self.parameters)
 
-    @property
-    def rotors(self) -> Array:
-        """``(r, 10)`` inertial parameters of the rotors."""
-        return self.layout.rotor_bodies(self.parameters)
-
     def drive(self, term: str) -> Array:
         """Values ``(n,)`` of a drive term; zeros if it was not identified."""
         if term not in self.layout.drive_terms:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.findings import CAUSES, Finding, Severity
-from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.inertial_parameters import is_consistent, pseudo_inertia, relative_pseudo_inertia
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.solvers.constraints import Constraints
 
@@ -24,6 +25,7 @@ from .torque_confidence import TorqueConfidence
 _OPEN_TORQUE_SHARE, _UNKNOWN_TORQUE_SHARE = 0.5, 1.0
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the interval's width: interior-point solutions end slightly inside
+_FLAT_SHARE = 1e-5  # smallest over largest eigenvalue of a pseudo-inertia relative to the URDF's; real bodies have more
 _COMMANDS = {
     "look": "inertid info RECORDING",
     "plan": "inertid excite --urdf URDF CONFIGURED LOCKED --prior RESULT --output plan",
@@ -86,8 +88,12 @@ class GateDecision:
 
 
 def check_solution(estimate: Estimate) -> Iterator[Finding]:
-    """Report inconsistent bodies and a solution that is not optimal; either finding makes a result useless."""
-    consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
+    """Report bodies that are inconsistent or at the border of consistency, and a solution that is not optimal.
+
+    Inconsistent bodies and a solution that is not optimal make a result useless.
+    """
+    every, prior = estimate.layout.all_bodies(estimate.parameters), estimate.model.consistent_prior
+    consistent = is_consistent(every)
     unlocked = estimate.bodies - estimate.model.body_locked
     real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # body without the links behind locked joints
     bodies = zip((*estimate.layout.body_names, *estimate.model.link_names), (*consistent, *real), strict=True)
@@ -95,6 +101,12 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
     if names:
         evidence = f"{', '.join(names)}: not physically consistent, real bodies cannot have these parameters"
         yield Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names)
+    roots = np.linalg.cholesky(pseudo_inertia(prior))
+    extents = np.linalg.eigvalsh(relative_pseudo_inertia(roots, np.where(consistent[:, None], every, prior)))
+    flat = list(compress(estimate.layout.body_names, extents[:, 0] < _FLAT_SHARE * extents[:, -1]))
+    if flat:
+        evidence = f"{', '.join(flat)}: at the border of physical consistency, without extent in some direction"
+        yield Finding.with_remedy("border_reached", Severity.CARE, evidence, *flat, case="consistency")
     if estimate.solution.status != "optimal":
         evidence = f"the solver stopped with '{estimate.solution.status}'"
         yield Finding.with_remedy("not_optimal", Severity.REJECT, evidence)

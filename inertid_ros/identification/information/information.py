@@ -187,6 +187,11 @@ class Information:
         whole = r_factor_of_blocks(blocks, size)
         return whole[:size, :size], whole[:size, size]
 
+    @property
+    def contained(self) -> np.ndarray:
+        """``(p,)`` parameters that an equation contains."""
+        return np.any(self.whitened(np.ones(len(self.channels)))[0] != 0, axis=0)
+
 
 def merged(parts: Iterable[Information]) -> Information:
     """Merge the information of one or more parts."""

@@ -69,16 +69,10 @@ class ConvexProgram:
     body_weights: Array
     positive: np.ndarray
     positive_weights: Array
+    inequalities: LinearConstraints
+    equalities: LinearConstraints
+    blocks: MatrixInequalities
     constant: float = 0.0
-    inequalities: LinearConstraints = None  # type: ignore[assignment]
-    equalities: LinearConstraints = None  # type: ignore[assignment]
-    blocks: MatrixInequalities = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        kinds = {"inequalities": LinearConstraints, "equalities": LinearConstraints, "blocks": MatrixInequalities}
-        for name, kind in kinds.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, kind.none(self.R.shape[1]))
 
     @cached_property
     def gram(self) -> Array:

@@ -17,7 +17,7 @@ from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.robot.layout import ParameterLayout
 
 from . import coordinates as distances
-from .convex_program import ConvexProgram, Solution
+from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities, Solution
 from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distance
 from .third_party import PointMasses
 
@@ -148,7 +148,8 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     barrier = 0.0 if regularization.regularizer == "point_mass" else _DRIVE_BARRIER_SHARE * regularization.drive_weight
     return ConvexProgram(
         R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
-        positive_weights=np.full(len(positive), barrier), constant=constant)
+        positive_weights=np.full(len(positive), barrier), inequalities=LinearConstraints.none(size),
+        equalities=LinearConstraints.none(size), blocks=MatrixInequalities.none(size), constant=constant)
 
 
 def prior_spread_of_largest_evidence(

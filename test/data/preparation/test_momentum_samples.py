@@ -11,7 +11,7 @@ from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.free_floating import float_freely, measured
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def robot():
 
 def recorded(model, momentum=None, torque=None, noise=None, intervals=8):
     found = float_freely(model, model.body_prior, motion(model, intervals).trajectory, 100.0, momentum, torque)
-    return measured(model, found, noise or RateNoise(1e-5, 1e-5, 1e-5), np.random.default_rng(0), "flight")
+    return measured(model, found, noise or (1e-5, 1e-5, 1e-5), np.random.default_rng(0), "flight")
 
 
 def test_samples_hold_the_momentum_of_the_wheels(robot):
@@ -32,7 +32,7 @@ def test_samples_hold_the_momentum_of_the_wheels(robot):
     assert not samples.tau[:, :3].any()
     assert samples.q.shape[1] == 10
     assert samples.v.shape[1] == 9
-    noisy = prepare(recorded(robot, noise=RateNoise(1e-3, 1e-3, 1e-3)), robot, equation_type="momentum")
+    noisy = prepare(recorded(robot, noise=(1e-3, 1e-3, 1e-3)), robot, equation_type="momentum")
     np.testing.assert_allclose(noisy.noise, 1e-3 * np.sqrt(2 * noisy.cutoff_hz * 0.01), rtol=0.3)
 
 

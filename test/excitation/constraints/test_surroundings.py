@@ -45,8 +45,6 @@ def test_floor_is_where_the_base_ends():
     ("file", "height"),
     [
         ("ur_description/urdf/ur10_robot.urdf", 0.0),
-        ("xarm_description/urdf/xarm7.urdf", 0.0),
-        ("panda_description/urdf/panda.urdf", 0.0),
         ("baxter_description/urdf/baxter.urdf", -0.924),
         ("tiago_pro_description/robots/tiago_pro.urdf", 0.0),  # its base hangs between its wheels
         ("go2_description/urdf/go2.urdf", None),

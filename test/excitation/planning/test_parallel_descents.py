@@ -1,5 +1,6 @@
 """Planning with several processes: the same motion, best so far on interrupt, nothing left running; reduced sets."""
 
+import os
 from dataclasses import replace
 
 import attrs
@@ -9,7 +10,9 @@ from support.robots.quick_plans import simple_limits
 from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core import worker
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.worker import WorkerProcess
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.planner import plan_excitation
@@ -25,12 +28,15 @@ def setting(joints=3):
     return model, limits, np.zeros(joints)
 
 
-@pytest.mark.parametrize("floor", [-np.inf, -1.5], ids=["free", "floor"])
-def test_the_number_of_processes_does_not_change_the_motion(floor, capfd):
+@pytest.mark.parametrize(("floor", "workers"), [(-np.inf, 2), (-1.5, 0)], ids=["free", "floor, one per core"])
+def test_the_number_of_processes_does_not_change_the_motion(floor, workers, capfd, monkeypatch):
     """Nor what is told: notices of the robot are those of this process, and not repeated by the others."""
-    reports = []
+    reports, started = [], []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1})
+    monkeypatch.setattr(worker, "WorkerProcess", lambda: started.append(WorkerProcess()) or started[-1])
     one = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=1, floor_m=floor))
-    two = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=2, floor_m=floor), reports.append)
+    two = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=workers, floor_m=floor), reports.append)
+    assert len(started) == OPTIONS.improved
     assert (one.position == two.position).all() and (one.acceleration == two.acceleration).all()
     assert one.condition_number == two.condition_number
     fractions = [report.fraction for report in reports]

@@ -136,6 +136,14 @@ def test_bodies_that_cannot_exist_and_other_stops_are_rejected(estimate):
     assert [each.cause for each in check_solution(stopped)] == ["not_optimal"]
 
 
+def test_bodies_at_the_border_of_consistency_are_told(case, samples, estimate):
+    """The Euclidean distance does not keep bodies away from the border, unlike the default."""
+    assert not list(check_solution(estimate))
+    found = list(check_solution(identify(case.given, samples[:1], IdentifyOptions(regularizer="euclidean"))))
+    assert [(each.cause, each.severity) for each in found] == [("border_reached", Severity.CARE)]
+    assert found[0].subjects and "identify.regularizer=entropic" in found[0].remedy
+
+
 def test_borders_that_the_data_wants_to_cross_are_told(case, samples, estimate):
     link = case.given.link_names[-1]
     mass = estimate.bodies[-1, 0]

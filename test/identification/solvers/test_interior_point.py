@@ -7,7 +7,7 @@ import pytest
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
-from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints
+from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from inertid_ros.identification.solvers.interior_point import keeps_inside, solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
@@ -88,9 +88,10 @@ def test_hard_constraints_hold_and_are_tight():
     """A body pulled outside the cone ends on its border, where a projection would put it."""
     target = np.diag([1.0, 1.0, 1.0, -0.5])
     metric = np.linalg.cholesky(np.einsum("kij,lij->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)).T
-    none = np.zeros(0, dtype=int)
+    none, free = np.zeros(0, dtype=int), LinearConstraints.none(10)
     convex_program = ConvexProgram(
-        metric, metric @ from_pseudo_inertia(target), np.zeros(10), np.zeros(1), none, np.zeros(0))
+        metric, metric @ from_pseudo_inertia(target), np.zeros(10), np.zeros(1), none, np.zeros(0), free, free,
+        MatrixInequalities.none(10))
     solution = solve(convex_program, IDENTITY)
     np.testing.assert_allclose(convex_program.matrices(solution.x)[0], np.diag([1.0, 1.0, 1.0, 0.0]), atol=1e-4)
     assert np.linalg.eigvalsh(convex_program.matrices(solution.x)[0])[0] > 0

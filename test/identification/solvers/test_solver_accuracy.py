@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 
-from inertid_ros.identification.solvers.interior_point import _attempt, from_rows, from_squares, solve
+from inertid_ros.identification.solvers.interior_point import solve
 
 DIFFICULT = 68, 144, 279, 289, 448, 735, 773, 821  # a start that was not centred ended without an optimum
 
@@ -33,10 +33,3 @@ def test_data_without_noise_keeps_the_prior(benchmark, monkeypatch):
         if case.regularizer == "entropic" and not case.ellipsoids:
             assert benchmark.extended_decrement(case.convex_program, solution.x) < 1e-6
     assert len(cases) > 5
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_factors_agree(benchmark, seed):
-    case = benchmark.random_case(seed)
-    solutions = [_attempt(case.convex_program, case.start, 1e-10, factorise) for factorise in (from_squares, from_rows)]
-    assert solutions[0].objective == pytest.approx(solutions[1].objective, rel=1e-9)
