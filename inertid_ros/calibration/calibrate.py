@@ -50,7 +50,7 @@ from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
-from .earlier_result import earlier_fit
+from .earlier_result import given_prior
 from .floating_prediction import prediction_errors
 
 _log = NoticeLogger(__name__)
@@ -90,13 +90,13 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     refuse(motion)
     options = _with_loaded_links(configuration.identify, dataset.samples(TRAIN))
     constraints = configured_constraints(dataset.model, configuration.constraints)
-    earlier, source = earlier_fit(options.prior, dataset.model, dataset.first_parts) if options.prior else (None, None)
+    model, earlier, origin = given_prior(options.prior, dataset.model, dataset.first_parts)
     clock.stop("preparing")
 
     # Estimate parameters.
     read_parts: list[ReadPart] = []
     streamed = StreamedSamples(dataset.samples(TRAIN), dataset.further_samples(read_parts.append))
-    estimate = identify(dataset.model, streamed, options, constraints,
+    estimate = identify(model, streamed, options, constraints,
         lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION)), earlier)
     estimate = _with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
     clock.stop("identifying")
@@ -116,8 +116,8 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     progress(IdentificationProgress("validating", 1.0))
     sources = tuple(recording.provenance(read_parts) for recording in dataset.recordings)
     return CalibrationOutcome(estimate, fitted, validated, validation, assessment,
-        provenance(dataset.model, sources, configuration, source), clock.seconds, blocks=blocks, drive_gains=gains,
-        bands=bands, predictions=predictions, health=dataset.health)
+        provenance(model, sources, configuration, origin, earlier is not None), clock.seconds, blocks=blocks,
+        drive_gains=gains, bands=bands, predictions=predictions, health=dataset.health)
 
 
 def _report_unused_loads(dataset: Dataset) -> None:

@@ -50,7 +50,7 @@ class ScreenedRecording:
         refuse(findings)
         lacking = set(model.joint_names) - set(recording.joint_names)  # the preparation refuses the recording
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
-        noise = None if lacking or momentum else EffortNoise.from_recording(readable, model)
+        noise = None if lacking or momentum or model.segmented else EffortNoise.from_recording(readable, model)
         return replace(screened, findings=findings, noise=noise)
 
     @classmethod
@@ -164,7 +164,8 @@ class DatasetRecording:
     def sharing(self, cutoff_hz: float) -> "DatasetRecording":
         """Give the parts of a long recording of forces common spectra, sample instants, fast speeds and noise."""
         source, preparations = self.source, [part.preparation for part in self.parts]
-        if not isinstance(source, LongRecording) or preparations[0].equation_type in MOMENTUM_EQUATIONS:
+        of_force = preparations[0].equation_type not in MOMENTUM_EQUATIONS and not preparations[0].model.segmented
+        if not isinstance(source, LongRecording) or not of_force:
             return self
         with without_notices():
             shared = shared_by_parts(preparations, cutoff_hz, source.period, source.samples)

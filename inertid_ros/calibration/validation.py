@@ -1,7 +1,7 @@
 """Validate a result or a URDF on recordings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import attrs
@@ -19,7 +19,7 @@ from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import GIVEN_URDF, RobotModel, load_model
 
 from .dataset import Dataset
 
@@ -31,6 +31,7 @@ class ValidationOutcome:
     channels: tuple[str, ...]
     errors: TorqueErrors
     prior: TorqueErrors | None
+    prior_name: str
     gate: GateDecision
 
     @property
@@ -40,7 +41,8 @@ class ValidationOutcome:
     @property
     def message(self) -> str:
         """Errors, status and verdict in one line."""
-        against = "" if self.prior is None else f" against {100 * self.prior.relative_error:.2f} % of the URDF as given"
+        prior = self.prior
+        against = "" if prior is None else f" against {100 * prior.relative_error:.2f} % of the {self.prior_name}"
         status = f"{'passed' if self.passed else 'rejected'}, {self.gate.verdict.value}"
         return f"{self.errors.quantity} error {100 * self.errors.relative_error:.2f} %{against}: {status}"
 
@@ -71,6 +73,7 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
             raise ModelError(
                 f"{baseline}: has other joints or another geometry than the validated robot; give its URDF")
         prior = equations_of(other, configuration.identify.equations).model.prior
+        equations = equations_of(replace(model, prior_name=GIVEN_URDF), configuration.identify.equations)
 
     dataset = Dataset.screened(model, configuration, recordings)
     dataset = dataset.prepared(dataset.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
@@ -83,11 +86,10 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
     fitted = _fitted_before(subject, dataset.first_parts) if isinstance(subject, Result) else []
     found = check_errors(equations, errors, prior_errors, scale)
     gate = GateDecision.from_findings([*dataset.findings, *fitted, *found])
-    return ValidationOutcome(equations.channels, errors, prior_errors, gate)
+    return ValidationOutcome(equations.channels, errors, prior_errors, equations.model.prior_name, gate)
 
 
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
-    earlier = result.report["provenance"].get("earlier") or {"recordings": {}}
-    fitted, evidence = {**earlier["recordings"], **result.fitted_recordings}, "the result was fitted to this recording"
+    fitted, evidence = result.known_recordings, "the result or its prior was fitted to this recording"
     return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
         for recording in recordings if checksum(recording) in fitted]

@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
         if Path(path).resolve() in fitted:
             raise RecordingError(f"{path}: is fitted and cannot validate the fit too; give another recording")
     config = configuration(options, Configuration, _settings_of(options))
-    earlier = (config.identify.prior,) if config.identify.prior else ()
-    check_directory(options.output, RESULT, options.force, (*inputs(options), *earlier))
+    check_directory(options.output, RESULT, options.force, (*inputs(options), *config.identify.prior))
     model = load_model(Path(options.urdf), config.robot)
     with progress_bar(options) as progress:
         progress("reading", 0.0)

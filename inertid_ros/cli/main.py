@@ -119,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     _take(identify, "--model", None,
         "equations to fit: force; for a floating robot momentum, or momentum_change if its momentum is not zero",
         choices=("force", "momentum", "momentum_change"))
-    _take(identify, "--prior", "RESULT_DIR", "result to continue: its recordings count as if they were fitted again")
+    _take(identify, "--prior", "RESULT_DIR|URDF", "one result to continue: its recordings count as if they were fitted"
+        " again; or a URDF, or several results and URDFs of this type of robot, whose mean is the prior of the bodies",
+        nargs="+")
     _take(identify, "--output", "DIR", "result directory to write", required=True)
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)

@@ -13,7 +13,7 @@ from inertid_ros.core.errors import one_line, printable
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.report.report_content import json_text
+from inertid_ros.report.report_content import json_text, prior_label
 
 from .stopping import DONE
 
@@ -201,6 +201,10 @@ def _formula(term: Mapping[str, Any]) -> str:
 def print_report(report: Mapping[str, Any]) -> None:
     """Print errors before and after calibration, links, joints, rotors, the solution and the verdict."""
     print_errors(report)
+    if earlier := report["provenance"].get("earlier"):
+        print(f"continues {earlier['directory']}: its recordings count as if they were fitted again")
+    if prior_label(report) == "prior":
+        print(f"prior: {report['prior']['name']}")
     print_records("Links", _LINK_COLUMNS, report["links"])
     _print_drives(report["joints"], report["couplings"])
     if report.get("terms"):
@@ -264,7 +268,7 @@ def print_verdict(report: Mapping[str, Any]) -> None:
 _PREDICTION_COLUMNS: Columns = (
     ("quantity", lambda error: f"{error['quantity']} [{error['unit']}]"),
     ("measured", lambda error: number(error["measured"])),
-    ("error of the URDF as given", lambda error: number(error["prior"])),
+    ("error of the prior", lambda error: number(error["prior"])),
     ("calibrated", lambda error: number(error["calibrated"])),
 )
 
@@ -278,7 +282,7 @@ def print_errors(report: Mapping[str, Any]) -> None:
     rows = [(name, *map(number, values)) for name, *values in columns]
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # missing in older reports
-    header = ("channel", quantity, "URDF as given", "calibrated")
+    header = ("channel", quantity, prior_label(report), "calibrated")
     print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
     if report.get("predictions"):
         print_records(f"Predictions on {_ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])

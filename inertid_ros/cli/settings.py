@@ -64,7 +64,8 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
         values[key] = value
 
     for key, value in (implied or {}).items():
-        set_value(f"{_SETTERS[key]} {getattr(options, _SETTERS[key].strip('-'))}", key, value)
+        words: str | list[str] = getattr(options, _SETTERS[key].strip("-"))
+        set_value(" ".join([_SETTERS[key], *([words] if isinstance(words, str) else words)]), key, value)
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:

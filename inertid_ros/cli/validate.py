@@ -39,7 +39,7 @@ def _print(outcome: ValidationOutcome, content: Mapping[str, Any]) -> None:
     header = ["channel", errors.quantity, "error"]
     columns = [errors.rms_torque, errors.rms_error]
     if prior is not None:
-        header.append("URDF as given")
+        header.append(outcome.prior_name)
         columns.append(prior.rms_error)
     rows = [(name, *map(number, values)) for name, *values in zip(outcome.channels, *columns, strict=True)]
     print_table(f"{errors.quantity.capitalize()} error (RMS, {errors.unit})", header, rows)

@@ -12,7 +12,7 @@ import attrs
 from inertid_ros.core.errors import ConfigurationError
 
 from .excitation import ExcitationOptions, LimitOptions
-from .identification import ConstraintOptions, IdentifyOptions
+from .identification import WEIGHTED_ESTIMATORS, ConstraintOptions, IdentifyOptions
 from .option_fields import REQUIRED, Option, options, section
 from .recordings import PrepareOptions, RecordingTopics
 from .robot import RobotOptions
@@ -76,6 +76,7 @@ EFFECTS = (
     Effect("identify.regularizer identify.solver identify.prior_spread identify.drive_weight identify.outlier_threshold"
         " identify.spread", {"identify.estimator": ("consistent",), "identify.fit_stribeck_speed": GIVEN}),
     Effect("identify.variance_limit", {"identify.estimator": ("reduced", "auto")}),
+    Effect("identify.sensor_deviation", {"identify.estimator": WEIGHTED_ESTIMATORS}),
     Effect("identify.solver",
         {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),
     Effect("identify.changing_terms", {"identify.prior": GIVEN}),
@@ -85,6 +86,9 @@ EFFECTS = (
         " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",
         {"identify.equations": ("force",)}),
     Effect("prepare.base", {"robot.base": ("free",)}),
+    Effect("prepare.motion_from prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.check"
+        " robot.locked_joints robot.drive_terms robot.couplings robot.stribeck_speeds robot.terms"
+        " robot.effort_scale identify.drive_weight", {"robot.base": ("fixed", "free")}),
     Effect("prepare.base.imu_frame", {"prepare.base.motion_from": ("imu",)}),
     Effect("prepare.wrenches.reversed", {"robot.contacts": GIVEN, "robot.plates": GIVEN}),
     Effect(_CONTACT_THRESHOLDS, {"robot.base": ("free",)}),

@@ -25,7 +25,7 @@ _VARIANCE_LIMIT = 0.01  # of the source's study; the prior has about 0.1
 class LeastSquaresOptions:
     """Classical least-squares estimator; :data:`ESTIMATORS` has the named estimators.
 
-    The weighting follows [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior follows [vanDerGaag2024]_ sec. III-C.
+    The weighting follows [vanDerGaag2024]_ eqs. 28-32, the scaling by the prior follows [vanDerGaag2024]_ sec. III-C.
     """
 
     weighting: str = option("residual", "none, or each joint by its residual's standard deviation, iterated",
@@ -41,12 +41,15 @@ class LeastSquaresOptions:
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
     independent: bool = option(False, "treat all samples as independent, as published tables do, even if residuals"
         " are correlated")
+    sensor_deviation: Mapping[str, float] = named(float, "standard deviation of the noise of every channel, in place"
+        " of its residual's [N m or N]", "sensor_names", minimum=1e-12, maximum=1e12)
 
     @property
     def name(self) -> str:
         """Name of the method for reports."""
         for name, options in ESTIMATORS.items():
-            if self == attrs.evolve(options, variance_limit=self.variance_limit):
+            if self == attrs.evolve(
+                    options, variance_limit=self.variance_limit, sensor_deviation=self.sensor_deviation):
                 return name
         return f"least squares: {self.loss}, {self.weighting} weights, {self.scaling} scaling, {self.rank} rank"
 
@@ -65,6 +68,9 @@ ESTIMATORS = {
 }
 
 
+WEIGHTED_ESTIMATORS = ("wls", "wls_r", "wls_rc", "truncated", "reduced", "auto")  # by residuals or stated deviations
+
+
 @attrs.frozen
 class IdentifyOptions:
     """Identification. The defaults are meant to stay unchanged."""
@@ -78,6 +84,9 @@ class IdentifyOptions:
         choices=("consistent", *ESTIMATORS))
     variance_limit: float = option(_VARIANCE_LIMIT, "estimators reduced and auto fit only directions whose variance is"
         " at most this, under the metric of bodies, where the prior has a variance of about 0.1", 1e-9, 1e3)
+    sensor_deviation: Mapping[str, float] = named(float, "standard deviation of the noise of a joint's torque sensor,"
+        " or of another channel of the report; weighted estimators then divide by these instead of by the deviations of"
+        " residuals; give all channels [N m or N]", "sensor_names", minimum=1e-12, maximum=1e12)
     regularizer: str = option("entropic", "measure of the distance to the prior: entropic; relative, if every"
         " parameter is known up to some per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
         " OSQP) or geodesic (geodesic distance to the equation of every sample, slow, and for little noise only)",
@@ -92,11 +101,12 @@ class IdentifyOptions:
         " left out and counted; 0 keeps all", 0.0, 1e6)
     remove_delay: bool = option(True, "estimate the delay of effort after motion (fixed base), and remove it if it"
         " is significant and held-out blocks agree")
-    prior: str = option("", "result directory to continue: its recordings and the new recordings are fitted together;"
-        " empty starts from the URDF")
-    spread: Mapping[str, float] = named(float, "prior spread of a single link, such as a link with a gripper that is"
-        " not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that result; the"
-        " name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
+    prior: tuple[str, ...] = option((), "result directory to continue: its recordings and the new recordings are"
+        " fitted together; or a URDF, or several results and URDFs of this type of robot: the mean of their bodies is"
+        " the prior; empty starts from the URDF", or_single=True)
+    spread: Mapping[str, float] = named(float, "prior spread of a single link or rotor, such as a link with a gripper"
+        " that is not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that"
+        " result; the name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,
         maximum=100.0)
     changing_terms: tuple[str, ...] = option(CHANGING_TERMS, "with identify.prior"
         " set: drive terms that get new values for the new recordings, since friction changes from day to day",
@@ -109,7 +119,8 @@ class IdentifyOptions:
     @property
     def least_squares(self) -> LeastSquaresOptions:
         """Options of the classical estimator; KeyError for ``consistent``."""
-        return attrs.evolve(ESTIMATORS[self.estimator], variance_limit=self.variance_limit)
+        return attrs.evolve(
+            ESTIMATORS[self.estimator], variance_limit=self.variance_limit, sensor_deviation=self.sensor_deviation)
 
 
 @attrs.frozen
@@ -148,7 +159,8 @@ class ConstraintOptions:
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)
-    fixed: tuple[str, ...] = option((), "parameters held at their value in the URDF, such as link3.m")
+    fixed: tuple[str, ...] = option((), "parameters held at their prior (by default the value in the URDF), such as"
+        " link3.m")
     equal: Mapping[str, str] = named(str, "parameter that is equal to the one in the key, such as right_foot.m for"
         " left_foot.m", "equal_names")
     mirrored: Mapping[str, MirrorOptions] = named(MirrorOptions, "links that are mirror images of other links",

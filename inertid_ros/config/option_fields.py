@@ -37,6 +37,7 @@ class Option:
     length : number of elements of a tuple; None allows any number.
     names : key of the list of names, if the option belongs to a named element.
     lists : key of the mapping, if the option is the list of its names; only ROS parameters need lists of names.
+    or_single : whether a single text counts as a list of one, because the option was a text before.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Option:
     length: int | None = None
     names: str = ""
     lists: str = ""
+    or_single: bool = False
 
     @property
     def unit(self) -> str:
@@ -65,6 +67,8 @@ class Option:
         """Convert numbers to the option's type and lists to tuples; other values stay."""
         if not self.is_list:
             return _number(self.scalar, value)
+        if self.or_single and isinstance(value, str):
+            return (value,) if value else ()
         several = isinstance(value, Sequence) and not isinstance(value, str)
         return tuple(_number(self.scalar, element) for element in value) if several else value
 
@@ -88,20 +92,21 @@ class Option:
 
 
 def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
-        choices: Sequence[str] = (), of: Any = None) -> Any:
+        choices: Sequence[str] = (), of: Any = None, or_single: bool = False) -> Any:
     """Field for a number, a truth value, a text, or a tuple of these types.
 
     Parameters
     ----------
     description : one line with the unit in brackets, such as ``duration of every interval [s]``.
-    minimum, maximum, choices : as in :class:`Option`.
+    minimum, maximum, choices, or_single : as in :class:`Option`.
     of : type of the value; by default the type of ``default``, and any length if that is a tuple. Needed for example
         for a required value, or for exactly two numbers: ``tuple[float, float]``.
     """
     if of is None and isinstance(default, tuple):
         of = GenericAlias(tuple, (type(default[0]) if default else str, ...))
     scalar, is_list, length = _shape(of or type(default))
-    single = Option("", scalar, is_list, default, description, minimum, maximum, tuple(choices), length)
+    single = Option(
+        "", scalar, is_list, default, description, minimum, maximum, tuple(choices), length, or_single=or_single)
 
     def check(_instance: Any, attribute: Any, value: Any) -> None:
         single.check(attribute.name, value)

@@ -9,7 +9,7 @@ from inertid_ros.core.expressions import Expression
 
 from .option_fields import REQUIRED, TRIPLE, named, option, vector
 
-BASES = ("fixed", "free")
+BASES = ("fixed", "free", "segments")
 EFFORTS = ("torque", "gravity_compensated")
 # In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists other places to change.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
@@ -176,7 +176,8 @@ class RobotOptions:
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
-    base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links",
+    base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links;"
+        " or segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
         choices=BASES)
     contacts: Mapping[str, ContactOptions] = named(ContactOptions, "force/torque sensors on the robot, by the name of"
         " their wrench in recordings", "contact_names")
@@ -193,7 +194,7 @@ class RobotOptions:
                 )
         if 0.0 in self.effort_scale.values():
             raise ConfigurationError("effort_scale holds a zero, which removes the effort; correct it")
-        if self.effort == "gravity_compensated" and self.base == "free":
+        if self.effort == "gravity_compensated" and self.base != "fixed":
             raise ConfigurationError("effort is gravity_compensated, which needs base fixed; correct one of them")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

@@ -27,6 +27,7 @@ INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the or
 POSITIVE = (0, 4, 6, 9)  # indices of mass and diagonal of the inertia
 _MIN_MOMENT_RATIO = 0.01  # smallest to largest second moment of a body that is made consistent
 _FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; in a thinner body rounding is the only thickness
+_MAX_MEAN_STEPS, _MEAN_TOLERANCE = 1000, 1e-8  # 50 steps suffice for moments that differ by a factor of 10^5
 URDF_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -170,6 +171,33 @@ def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
     eigenvalues = np.linalg.eigvalsh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
     distance = np.sqrt(0.5 * np.sum(np.log(np.maximum(eigenvalues, np.finfo(float).tiny)) ** 2, axis=-1))
     return np.where(valid, distance, np.inf)
+
+
+def karcher_mean(bodies: ArrayLike, weights: ArrayLike | None = None) -> Array:
+    """Mean ``(..., 10)`` of ``m`` values ``(m, ..., 10)`` of each body, independent of units and frames.
+
+    It has the least weighted sum of squared geodesic distances ([Lee2019]_ eq. 3.4.42) and is unique. Weights ``(m,)``
+    are above zero, and equal by default. Raises ModelError: a body is not physically consistent.
+    """
+    points = np.asarray(bodies, dtype=float)
+    shares = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)
+    shares = shares / shares.sum()
+    mean = pseudo_inertia(np.tensordot(shares, points, axes=1))
+    for _ in range(_MAX_MEAN_STEPS if is_consistent(points).all() else 0):
+        lower = np.linalg.cholesky(mean)
+        values, vectors = np.linalg.eigh(relative_pseudo_inertia(lower, points))
+        logarithms = np.log(values)
+        gradient = np.tensordot(shares, (vectors * logarithms[..., None, :]) @ np.swapaxes(vectors, -1, -2), axes=1)
+        if np.linalg.norm(gradient, axis=(-2, -1)).max() <= _MEAN_TOLERANCE:
+            return from_pseudo_inertia(mean)
+        # The curvature along a geodesic is at least 1, and at most c coth c for eigenvalues over a range of exp(2 c);
+        # a step of 2 over the sum of both bounds converges fastest ([Bini2013]_).
+        c = np.maximum(0.5 * (logarithms[..., -1] - logarithms[..., 0]), np.finfo(float).eps)
+        step = 2 / (1 + np.tensordot(shares, c / np.tanh(c), axes=1))
+        values, vectors = np.linalg.eigh(step[..., None, None] * gradient)
+        lower = lower @ vectors * np.exp(0.5 * values)[..., None, :]
+        mean = lower @ np.swapaxes(lower, -1, -2)
+    raise ModelError("mean of bodies: a body is not physically consistent, or has hardly any mass; correct it")
 
 
 def _upper(inertia: Array) -> Array:

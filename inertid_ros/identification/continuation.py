@@ -38,6 +38,7 @@ class EarlierFit:
     equations : weighted equations of all recordings of the earlier result
     prior, parameters : (p,), parameters before and after the earlier fit
     covariance : (p, p), covariance of the parameters, by data and prior together
+    prior_name : what ``prior`` was made from
     """
 
     layout: ParameterLayout
@@ -47,6 +48,7 @@ class EarlierFit:
     parameters: Array
     covariance: Array
     prior_spread: float
+    prior_name: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Continuation:
         changed = [body for body in self.changed if body < len(layout.links)]
         bodies = layout.bodies(self.earlier.prior).copy()
         bodies[changed] = layout.bodies(self.earlier.parameters)[changed]
-        return self.model.with_prior_bodies(bodies)
+        estimate = f"estimate of {', '.join(self.options.prior)}"
+        return self.model.with_prior_bodies(bodies, estimate if changed else self.earlier.prior_name)
 
     def of(self, data: FitData) -> FitData:
         """Add the earlier result to the data of a fit; ``data`` must use the equations of :attr:`prior_model`."""
@@ -129,16 +132,18 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """Prior spreads ``(nb,)`` from entries by link name or ``all``; NaN for rotors, and for links without an entry.
+    """Prior spreads ``(nb,)`` from entries by name of link or rotor, or ``all`` links; NaN for bodies without an entry.
 
     A link of a gravity compensation has the spread of the link.
     """
-    unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
+    rotors = [rotor.name for rotor in model.layout.rotors]
+    unknown = [name for name in given if name not in (*model.link_names, *rotors, ALL_LINKS)]
     if unknown:
-        links = ", ".join(model.link_names)
+        bodies = ", ".join((*model.link_names, *rotors))
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is not a link of this robot; choose from {links}, or {ALL_LINKS}")
+            f"identify.spread: '{unknown[0]}' is not a link of this robot; choose from {bodies}, or {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
+    spreads[len(model.link_names) :][: len(rotors)] = [given.get(rotor, np.nan) for rotor in rotors]
     for index, link in enumerate(model.link_names):
         of_link = [index, len(spreads) - len(model.link_names) + index] if model.layout.compensation else [index]
         spreads[of_link] = given.get(link, given.get(ALL_LINKS, np.nan))

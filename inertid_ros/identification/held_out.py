@@ -64,7 +64,7 @@ def validate_on_blocks(
     prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
     scale = TorqueScale.from_recordings(estimate.equations, (estimate.prior, estimate.parameters), trimmed)
     findings = check_errors(estimate.equations, calibrated, prior, scale)
-    return Validation(calibrated, prior, findings, blocks=len(blocks))
+    return Validation(calibrated, prior, estimate.model.prior_name, findings, blocks=len(blocks))
 
 
 def refitted(

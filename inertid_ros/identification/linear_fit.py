@@ -180,11 +180,14 @@ class LinearProblem:
         return LinearFit(information, weights, deviation, fraction, spectrum, none + np.inf, none)
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
-        """Fit with configured weighting; iterate residual weights to a fixed point ([vanDerGaag2024]_ eq. 29-32)."""
-        weighted, weights = self.options.weighting == "residual", start
+        """Fit with stated weights, or iterate residual weights to a fixed point ([vanDerGaag2024]_ eq. 28, 29-32)."""
+        stated = self.options.sensor_deviation
+        weighted, weights = self.options.weighting == "residual" and not stated, start
         if weights is None:
             weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
-        if not weighted:
+        if stated:
+            weights = 1 / self._stated_deviation()
+        elif not weighted:
             weights = np.ones(self.equations.count)
         for iteration in range(1, _MAX_WEIGHT_ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
@@ -193,6 +196,14 @@ class LinearProblem:
                 return replace(fit, iterations=iteration)
             weights = balanced
         raise IdentificationError("least squares: weights do not converge; record more motion or use weighting none")
+
+    def _stated_deviation(self) -> Array:
+        stated, channels = self.options.sensor_deviation, self.equations.channels
+        if wrong := sorted(set(stated) ^ set(channels)):
+            problem = "is missing" if wrong[0] in channels else "is not a channel"
+            raise IdentificationError(
+                f"identify.sensor_deviation: {wrong[0]} {problem}; give one value for each of {', '.join(channels)}")
+        return np.array([stated[channel] for channel in channels])
 
     def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
         """Residual deviation ``(n,)`` per joint for the remaining degrees of freedom ([vanDerGaag2024]_ eq. 30)."""

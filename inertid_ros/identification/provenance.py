@@ -50,11 +50,13 @@ class RecordingSource:
 
 @dataclass(frozen=True)
 class EarlierSource:
-    """An earlier result that an identification continued.
+    """An earlier result that an identification continued, or a result or URDF of which its prior was made.
 
     Attributes
     ----------
-    sha256 : checksum of the result's ``parameters.yaml``
+    directory : result directory, or URDF
+    sha256 : checksum of the result's ``parameters.yaml``, or of the URDF
+    created : time of the result; empty for a URDF
     recordings : by checksum, name of every recording fitted for the earlier result or its predecessors
     """
 
@@ -71,6 +73,8 @@ class Provenance:
     Attributes
     ----------
     urdf_sha256 : checksum of the URDF text as given
+    earlier : result that was continued
+    prior : results and URDFs whose mean bodies were the prior, if none was continued; empty for the URDF as given
     command : command line of the identification; empty for a node or Python code
     """
 
@@ -83,6 +87,7 @@ class Provenance:
     created: str
     cutoff_hz: float
     earlier: EarlierSource | None = None
+    prior: tuple[EarlierSource, ...] = ()
     command: str = ""
 
     @property
@@ -94,21 +99,27 @@ class Provenance:
         for option, name in (("--urdf", "URDF"), ("--output", "RESULT")):
             if option in words[:-1]:
                 names[name] = shlex.quote(words[words.index(option) + 1])
-        pairs = list(pairwise(words))
+        starts = [index for index, word in enumerate(words) if word.startswith("-")]
+        given = [words[begin:end] for begin, end in pairwise([*starts, len(words)])]
         for name, options in _OPTIONS_IN_COMMANDS.items():
-            names[name] = " ".join(shlex.join(pair) for pair in pairs if pair[0] in options)
+            # recordings may follow a value, except that of --prior, which takes all up to the next option
+            kept = (group if group[0] == "--prior" else group[:2] for group in given if group[0] in options)
+            names[name] = " ".join(map(shlex.join, kept))
         return names
 
 
 def provenance(
         model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
-        earlier: EarlierSource | None = None) -> Provenance:
-    """Provenance of a result created now on this machine; ``cutoff_hz`` is taken from the first recording."""
+        prior: tuple[EarlierSource, ...] = (), continued: bool = False) -> Provenance:
+    """Provenance of a result created now on this machine; ``cutoff_hz`` is taken from the first recording.
+
+    ``prior`` is the origin of the prior: one result if it was ``continued``, empty for the URDF.
+    """
     return Provenance(
         robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
         recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"), cutoff_hz=recordings[0].cutoff_hz,
-        earlier=earlier)
+        earlier=prior[0] if continued else None, prior=() if continued else prior)
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:

@@ -8,19 +8,17 @@ segments. The equations are the base rows of a floating robot, computed from seg
 from collections.abc import Sequence
 
 import numpy as np
-import pinocchio as pin
 import scipy
 
-from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.rotations import cross, rotation_matrices
 from inertid_ros.core.samples import Samples
+from inertid_ros.robot.body_segments import body_segment_model
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 from inertid_ros.robot.kinematics import turned_forces
-from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import JointLimits, RobotModel
+from inertid_ros.robot.model import RobotModel
 
 from .equations import WholeRowEquations
 
@@ -178,38 +176,3 @@ def segment_samples(
     return Samples(
         time, joined(origin, quaternions), joined(local(v), local(w)), joined(linear, local(alpha)), tau, every,
         every[:, 0], name)
-
-
-def body_segment_model(
-        name: str, segments: Sequence[str], prior: Array, gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> RobotModel:
-    """Model of bodies without joints, each of which moves freely.
-
-    Parameters
-    ----------
-    prior : (nb, 10), parameters of the segments in their own frames.
-    gravity : ``(3,)`` m/s^2 in the world.
-
-    Raises
-    ------
-    ModelError
-        A name is given twice, or the prior has a wrong shape, no mass or a value that is not finite.
-    """
-    prior = np.asarray(prior, dtype=float)
-    if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):
-        raise ModelError(
-            f"{name}: {len(segments)} segments and a prior of shape {prior.shape}; give each its own name and ten"
-            " parameters")
-    if not np.isfinite(prior).all() or (prior[:, 0] <= 0).any():
-        raise ModelError(f"{name}: the prior of a segment has no mass or is not finite; give a rough guess")
-    model = pin.Model()
-    model.name = name
-    model.gravity.linear = np.array(gravity, dtype=float)
-    for segment, parameters in zip(segments, prior, strict=True):
-        joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), segment)
-        model.appendBodyToJoint(joint, pin.Inertia.FromDynamicParameters(parameters), pin.SE3.Identity())
-    nothing = np.zeros(0)
-    x, y, z = map(float, gravity)
-    return RobotModel(
-        name=name, urdf="", pinocchio=model, layout=ParameterLayout(tuple(segments), (), ()), body_prior=prior,
-        body_locked=np.zeros_like(prior), drive_prior={}, limits=JointLimits(nothing, nothing, nothing, nothing),
-        options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="free"))

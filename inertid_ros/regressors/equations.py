@@ -149,11 +149,16 @@ class WholeRowWriter(RowWriter):
 
 def equations_of(source: RobotModel | Equations, equation_type: str = "force") -> Equations:
     """Return given equations unchanged, or build the equations of a type for a robot."""
+    from .body_equations import BodySegmentEquations
     from .force_equations import ForceEquations
     from .momentum_equations import MomentumChangeEquations, MomentumEquations
 
     if isinstance(source, Equations):
         return source
+    if source.segmented:
+        if equation_type not in ("force", BodySegmentEquations.equation_type):
+            raise IdentificationError(f"identify.equations: {equation_type} needs robot.base free, not segments")
+        return BodySegmentEquations(source)
     types: tuple[type[ForceEquations] | type[MomentumEquations], ...]
     types = (ForceEquations, MomentumEquations, MomentumChangeEquations)
     return {candidate.equation_type: candidate for candidate in types}[equation_type](source)

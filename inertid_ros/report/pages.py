@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.report import plots as drawn
 from inertid_ros.report.drawing import Drawing, number, standalone
-from inertid_ros.report.report_content import Curves
+from inertid_ros.report.report_content import Curves, prior_label
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,6 +37,7 @@ def _environment() -> "Environment":
         trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "number": number,
+        "prior_label": prior_label,
         "percent": _percent,
         "fraction": _fraction,
         "identifiability": _identifiability,

@@ -18,6 +18,7 @@ from inertid_ros.identification.assessment.curves import FrictionCurve, Predicti
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.outcome import IdentificationOutcome, decide
 from inertid_ros.robot.layout import COUPLING_TERMS
+from inertid_ros.robot.model import GIVEN_URDF
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # version of report.json and parameters.yaml
@@ -71,7 +72,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
 
 
 def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
-    """Errors on fitted and on held-out data; ``prior`` has the errors of the URDF as given."""
+    """Errors on fitted and on held-out data; ``prior`` has the name and the errors of the prior."""
     assessment, validation, blocks = outcome.assessment, outcome.validation, outcome.blocks
     content = {"train": asdict(assessment.train_errors)}
     prior = {"train": asdict(assessment.train_errors_of_prior)}
@@ -81,7 +82,13 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
         content["blocks"] = {"count": blocks.blocks, **asdict(blocks.calibrated)}
         prior["blocks"] = asdict(blocks.prior)
     # The top level of ``prior`` has the errors on held-out recordings, or on fitted recordings if there are none.
-    return {**content, "prior": {**prior.get("validation", prior["train"]), **prior}}
+    name = outcome.estimate.model.prior_name
+    return {**content, "prior": {"name": name, **prior.get("validation", prior["train"]), **prior}}
+
+
+def prior_label(report: Mapping[str, Any]) -> str:
+    """Heading for values of the prior: ``URDF as given``, or ``prior`` if it is not the URDF."""
+    return GIVEN_URDF if report["prior"].get("name", GIVEN_URDF) == GIVEN_URDF else "prior"
 
 
 def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:

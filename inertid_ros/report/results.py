@@ -33,7 +33,7 @@ from inertid_ros.report.drawing import Drawing
 from inertid_ros.report.pages import plots, render_page, rendered
 from inertid_ros.report.report_content import REPORT_FORMAT, Curves, json_text, plain, read_curves, report_content
 from inertid_ros.robot.body_changes import matches
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import GIVEN_URDF, RobotModel, load_model
 
 RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
@@ -61,7 +61,7 @@ class Result:
     Attributes
     ----------
     model : robot of ``calibrated.urdf`` with stored options; ``model.prior`` is from that file, not the original URDF.
-    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``prior`` is from the URDF as given.
+    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``model.prior_name`` says what ``prior`` is.
     covariance : ``(p, p)``, covariance of the parameters.
     report : content of ``report.json``.
     """
@@ -88,6 +88,7 @@ class Result:
             parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
             model = _load_robot(path / CALIBRATED_URDF, content["robot"])
             model_hash = content["robot"]["model_hash"]
+            model = dataclasses.replace(model, prior_name=str(content.get("prior_name", GIVEN_URDF)))
         size = model.layout.size
         shapes = (parameters.shape, prior.shape, covariance.shape)
         if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
@@ -130,6 +131,15 @@ class Result:
         with as_written(self.directory / REPORT):
             sources = self.report["provenance"]["recordings"]
             return {source["sha256"]: str(source["name"]) for source in sources if source["role"] == "train"}
+
+    @property
+    def known_recordings(self) -> dict[str, str]:
+        """Names of the fitted recordings, and of those of the results that were continued or gave the prior."""
+        with as_written(self.directory / REPORT):
+            provenance = self.report["provenance"]
+            sources = [*filter(None, [provenance.get("earlier")]), *provenance.get("prior", ())]
+            earlier = {checksum: str(name) for source in sources for checksum, name in source["recordings"].items()}
+        return {**earlier, **self.fitted_recordings}
 
     @property
     def fitted_without_load(self) -> list[str]:
@@ -233,6 +243,7 @@ def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]], "joints": report["joints"],
         "rotors": report["rotors"], "parameter_names": list(estimate.layout.names),
         "parameters": estimate.parameters.tolist(), "prior": estimate.prior.tolist(),
+        "prior_name": estimate.model.prior_name,
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
         "provenance": report["provenance"]}
 

@@ -30,6 +30,8 @@ from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misname
 from .recorded_joints import RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
+GIVEN_URDF = "URDF as given"
+POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")  # parts of the pose of a segment in recordings [m, 1]
 _log = logging.getLogger(__name__)
 
 
@@ -51,6 +53,7 @@ class RobotModel:
         of these links, so that an estimate minus ``body_locked`` must be consistent.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
+    prior_name : what ``body_prior`` was made from, in messages.
     options : options as given, plus locked leaders of mimic joints; values estimated from recordings are in ``layout``.
     folder : folder of the URDF, for its meshes; None if the URDF was given as text.
     """
@@ -67,6 +70,7 @@ class RobotModel:
     contacts: tuple[Contact, ...] = ()
     wheels: MountedWheels = field(default_factory=MountedWheels)
     fitted_bodies: Array | None = None
+    prior_name: str = GIVEN_URDF
     folder: Path | None = None
 
     def __repr__(self) -> str:
@@ -109,8 +113,9 @@ class RobotModel:
 
     @property
     def recorded_joints(self) -> RecordedJoints:
-        """Movable joints, then wheels, with their names in recordings."""
-        return RecordedJoints(self.joint_names + self.wheels.names, self.options.joint_names)
+        """Movable joints, then wheels, with their names in recordings; for segments, the numbers of their poses."""
+        poses = tuple(f"{link}.{part}" for link in self.link_names for part in POSE) if self.segmented else ()
+        return RecordedJoints(poses + self.joint_names + self.wheels.names, self.options.joint_names)
 
     @property
     def joints(self) -> int:
@@ -118,7 +123,12 @@ class RobotModel:
 
     @property
     def free(self) -> bool:
-        return self.options.base == "free"
+        return self.options.base != "fixed"
+
+    @property
+    def segmented(self) -> bool:
+        """True if every body moves freely and its pose is recorded, see :func:`.body_segment_model`."""
+        return self.options.base == "segments"
 
     @property
     def positions(self) -> int:
@@ -221,9 +231,9 @@ class RobotModel:
         parents = {joint.parent for joint in self.tree}
         return tuple(body for body in range(len(self.tree)) if body not in parents)
 
-    def with_prior_bodies(self, bodies: Array) -> "RobotModel":
-        """Copy with other prior parameters ``(nb, 10)`` of the links; the URDF text stays the same."""
-        return replace(self, body_prior=bodies)
+    def with_prior_bodies(self, bodies: Array, name: str = GIVEN_URDF) -> "RobotModel":
+        """Copy with other prior parameters ``(nb, 10)`` of the links, and their name; the URDF text stays the same."""
+        return replace(self, body_prior=bodies, prior_name=name)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
@@ -267,6 +277,10 @@ def commanded_options(options: RobotOptions) -> RobotOptions:
 
 def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
+    if options.base == "segments":
+        from .body_segments import segments_of_urdf  # late, as it imports this module
+
+        return segments_of_urdf(text, root, options)
     wheels = completed(root, options.wheels)
     names = parsing.by_name(root, "joint")
     held = {name: 0.0 for name in wheels if name in names}
@@ -293,7 +307,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
             " on this guess; give better values in <inertial>", logging.WARNING if shapes else logging.DEBUG,
         )
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
-    _warn_of_inconsistent("URDF link", links, prior)
+    warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
     layout, contacts = _layout(links, joints, options), contacts_of(options)
     _check_rotors(model, links, layout.rotors)
@@ -317,7 +331,8 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
 
 
-def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
+def warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
+    """Log a warning about bodies ``(nb, 10)`` that no mass distribution can have; ``what`` precedes their names."""
     bad = [name for name, consistent in zip(names, is_consistent(bodies), strict=True) if not consistent]
     if not bad:
         return
@@ -333,7 +348,7 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
     if taken:
         raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another name")
     with_rotors(model, rotors)
-    _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
+    warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
 
 
 def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptions) -> ParameterLayout:

@@ -197,6 +197,9 @@ def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
 def _declare(node: Node, entry: Option, read_only: bool) -> None:
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
+    if entry.or_single and given is not None and given.type_ == Parameter.Type.STRING:
+        given = Parameter(entry.key, Parameter.Type.STRING_ARRAY, [given.value])
+        node._parameter_overrides[entry.key] = given
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
     example = entry.scalar()
     ros_type = Parameter.Type.from_parameter_value([example] if entry.is_list else example)

@@ -1,5 +1,7 @@
-"""A result continued from an earlier one: the joint fit of both days, or the bodies of another robot as the prior."""
+"""Earlier results as the prior: the joint fit of both days, the bodies of another robot, or the mean of several."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +10,15 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.earlier_result import earlier_fit, given_prior
 from inertid_ros.calibration.validation import validate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.inertial_parameters import geodesic_distance, karcher_mean, transform
 from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.report.results import Result
+from inertid_ros.robot.urdf_writing import write_urdf
 
 EVERY_TERM_SHARED = {"changing_terms": ()}
 
@@ -27,6 +32,13 @@ def case():
 def yesterday(case, tmp_path_factory):
     outcome = calibrate(case.given, case.recordings[:1])
     return outcome.save(tmp_path_factory.mktemp("earlier") / "yesterday")
+
+
+@pytest.fixture(scope="module")
+def sister(case, tmp_path_factory):
+    """Result of another robot of this type."""
+    outcome = calibrate(case.given, case.recordings[2:])
+    return outcome.save(tmp_path_factory.mktemp("sister") / "sister")
 
 
 def continued(case, directory, recordings, **options):
@@ -109,3 +121,61 @@ def test_recordings_of_earlier_days_are_not_held_out(case, yesterday, tmp_path):
     found = validate(Result.load(second), case.recordings)
     told = [reason.recording for reason in found.gate.reasons if reason.cause == "held_out_not_new"]
     assert told == ["recording 0", "recording 1"]
+
+
+def test_the_mean_of_several_results_is_the_prior(case, yesterday, sister, tmp_path):
+    configuration = Configuration(identify=IdentifyOptions(prior=(str(yesterday), str(sister))))
+    outcome = calibrate(case.given, case.recordings[1:2], configuration=configuration)
+    results = [Result.load(directory) for directory in (yesterday, sister)]
+    mean = karcher_mean([result.model.layout.bodies(result.parameters) for result in results])
+    bodies = outcome.estimate.model.body_prior
+    np.testing.assert_allclose(geodesic_distance(bodies, mean), 0.0, atol=1e-6)
+    assert outcome.estimate.information.earlier is None
+    report = outcome.report
+    assert report["prior"]["name"] == f"mean of {yesterday}, {sister}" and report["provenance"]["earlier"] is None
+    assert [source["directory"] for source in report["provenance"]["prior"]] == [str(yesterday), str(sister)]
+
+    # Its continuation has the same prior, and nothing of the results counts twice.
+    directory = outcome.save(tmp_path / "third")
+    earlier, source = earlier_fit(directory, case.given, ())
+    assert earlier.prior_name == report["prior"]["name"]
+    np.testing.assert_allclose(earlier.prior[: bodies.size], bodies.ravel(), rtol=1e-9)
+    assert set(source.recordings.values()) == {recording.name for recording in case.recordings}
+    with pytest.raises(InertidError, match="recording 0: is part of the earlier result already"):
+        earlier_fit(directory, case.given, case.recordings[:1])
+    told = [reason.recording for reason in validate(Result.load(directory), case.recordings).gate.reasons]
+    assert set(told) >= {recording.name for recording in case.recordings}
+
+
+def test_a_urdf_is_a_prior(case, tmp_path):
+    (tmp_path / "true.urdf").write_text(case.truth.urdf)
+    robot, earlier, (source,) = given_prior((str(tmp_path / "true.urdf"),), case.given, case.recordings)
+    np.testing.assert_allclose(robot.body_prior, case.truth.body_prior, rtol=1e-9, atol=1e-12)
+    assert robot.prior_name == f"bodies of {tmp_path / 'true.urdf'}" and robot.urdf == case.given.urdf
+    assert earlier is None and source.recordings == {}
+
+
+@pytest.mark.parametrize("mistake", ["robot", "link", "shape", "rejected", "nothing", "file", "twice", "recording"])
+def test_what_cannot_be_averaged_is_refused_in_one_line(case, yesterday, sister, tmp_path, mistake):
+    (tmp_path / "other.urdf").write_text(synthetic_case(11, joints=3, recordings=0).given.urdf)
+    (tmp_path / "renamed.urdf").write_text(case.given.urdf.replace('"link2"', '"hand"'))
+    (tmp_path / "notes.yaml").write_text("mass: 1")
+    (tmp_path / "far.urdf").write_text(
+        write_urdf(case.given, transform(case.given.consistent_body_prior, np.eye(3), np.array([1.0, 0.0, 0.0]))))
+    shutil.copytree(sister, tmp_path / "rejected")
+    report = tmp_path / "rejected" / "report.json"
+    report.write_text(json.dumps({**json.loads(report.read_text()), "status": "rejected"}))
+    second, message = {
+        "robot": ("other.urdf", r"other.urdf: is of another robot .*other places or axes.*; give a result or URDF"),
+        "link": ("renamed.urdf", r"renamed.urdf: is of another robot .*hand in place of link2"),
+        "shape": ("far.urdf", r"'link0' weighs .* kg or more, but .* kg in the mean, .*; leave the odd one out"),
+        "rejected": ("rejected", "rejected: was rejected and cannot be a prior .*; give a good result"),
+        "nothing": ("absent", "absent: no such result directory; check the path"),
+        "file": ("notes.yaml", r"notes.yaml: URDF: not XML .*; give a URDF"),
+        "twice": (yesterday, "is given twice as a prior, and would count twice; give it once"),
+        "recording": (sister, "recording 2: is part of the earlier result already .*; give new recordings"),
+    }[mistake]
+    recordings = case.recordings[2:] if mistake == "recording" else case.recordings[1:2]
+    with pytest.raises(InertidError, match=message) as caught:
+        given_prior((str(yesterday), str(tmp_path / second)), case.given, recordings)
+    assert "\n" not in str(caught.value)

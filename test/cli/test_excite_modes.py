@@ -11,7 +11,12 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.planning.criterion import make_criterion
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 QUICK = {"excitation.starts": 1, "excitation.improved": 0, "excitation.duration_s": 10.0}
@@ -58,6 +63,20 @@ def test_scalings(excite, scaling):
     assert (light["criterion"]["kind"], light["criterion"]["scaling"]) == ("a", scaling)
     expected = light["criterion"]["value"] * (0.5 if scaling == "prior" else 1.0)
     assert heavy["criterion"]["value"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_condition_number_without_scaling_is_that_of_the_regressor(excite, robot):
+    """[Ayusawa2017]_ eq. 7, against Pinocchio's regressor of the same base parameters, by the limits of effort."""
+    summary, plan = excite({"excitation.scaling": "none", "robot.drive_terms": []})
+    limits = motion_limits(robot)
+    bodies = load_model(robot.urdf, RobotOptions(drive_terms=()))
+    criterion = make_criterion(bodies, limits, ExcitationOptions(scaling="none"))
+    data, chosen = robot.pinocchio.createData(), criterion.measured.columns[criterion.columns]
+    states = zip(plan.position, plan.velocity, plan.acceleration, strict=True)
+    rows = [pin.computeJointTorqueRegressor(robot.pinocchio, data, *state)[:, chosen] for state in states]
+    expected = np.linalg.cond(np.concatenate(rows / limits.effort[:, None]))
+    assert (summary["criterion"]["kind"], summary["criterion"]["scaling"]) == ("condition", "none")
+    assert summary["criterion"]["value"] == pytest.approx(expected, rel=0.02)
 
 
 def test_splines(excite):

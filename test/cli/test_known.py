@@ -86,6 +86,21 @@ def test_a_result_is_continued_with_a_recording_of_a_load(files, first, tmp_path
     assert "is part of the earlier result already" in capsys.readouterr().err
 
 
+def test_the_mean_of_several_robots_is_the_prior(files, first, tmp_path, capsys):
+    second = run(files, tmp_path / "second", files / "day2.npz")
+    capsys.readouterr()
+    sources = [first, second, files / "given.urdf"]
+    third = run(files, tmp_path / "third", files / "disk.npz", "--validate", files / "test.npz", "--prior", *sources)
+    mean = f"mean of {', '.join(map(str, sources))}"
+    told = capsys.readouterr().out
+    assert f"prior: {mean}\n" in told and f"% of the {mean}" in told and "URDF as given" not in told
+    report = json.loads((third / "report.json").read_text())
+    assert report["prior"]["name"] == mean and report["validation"]["relative_error"] < 0.05
+    assert f"Prior: {mean}" in (third / "report.html").read_text()
+    assert cli.main(["validate", str(third), str(files / "day1.npz"), "--quiet"]) == 0
+    assert mean in capsys.readouterr().out
+
+
 def test_a_load_that_no_recording_carries_is_told(files, first, tmp_path, capsys):
     arguments = ("--urdf", files / "given.urdf", "--config", files / "known.yaml", "--output", tmp_path / "out")
     assert cli.main(["identify", *map(str, arguments), str(files / "day1.npz")]) == 0

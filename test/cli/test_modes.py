@@ -155,6 +155,16 @@ def test_classical_estimators(folder, estimator):
     assert (report["verdict"] == "do not use") == (not is_consistent(bodies_of(report)).all())
 
 
+def test_sensors_of_known_noise_weight_the_joints(folder):
+    """The joints are measured equally well; a deviation that says otherwise costs accuracy of the others."""
+    settings, joints = {"identify.estimator": "wls"}, case().truth.joint_names
+    equal, other = ({"identify.sensor_deviation": dict(zip(joints, values, strict=True))}
+        for values in ([0.02] * len(joints), [1e-5, *[1e3] * (len(joints) - 1)]))
+    reports = [identify(folder, {**settings, **stated}, status=None) for stated in (equal, other)]
+    assert used(reports[0])["sensor_deviation"] == equal["identify.sensor_deviation"]
+    assert error(reports[0]) < 0.02 and error(reports[0]) < error(reports[1])
+
+
 def test_a_lower_limit_of_variance_leaves_more_at_the_prior(folder):
     settings, reports = {"identify.estimator": "reduced"}, []
     for limit in (1e-5, 1e-2):
@@ -255,6 +265,13 @@ def test_motors_are_bodies_and_drives_turn_with_several_joints(geared):
     assert (belt["name"], belt["joints"], belt["ratios"]) == ("belt", BELT["joints"], BELT["ratios"])
     assert [belt[term] for term in ("rotor_inertia", "viscous", "coulomb")] == pytest.approx([0.3, 2.0, 1.5], rel=0.01)
     assert is_consistent(bodies_of(report)).all() and error(report) < 0.02
+
+
+def test_a_rotor_has_its_own_spread_around_its_drawing(geared):
+    wrong = {**ROTOR, "inertia": [4e-4, 0.0, 0.0, 4e-4, 0.0, 7.9e-4]}
+    settings = {"robot.rotors": {"motor": wrong}, "robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"]}
+    (rotor,) = identify(geared, {**settings, "identify.spread": {"motor": 1e-3}}, status=None)["rotors"]
+    assert rotor["inertia"][2][2] == pytest.approx(7.9e-4, rel=0.1)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.option_fields import REQUIRED, named, option, options, section
 from inertid_ros.core.errors import ConfigurationError
 
@@ -44,6 +45,11 @@ def test_options_are_listed_with_key_type_range_unit_and_description():
     frame = found["x.outer.inners.<name>.frame"]
     assert frame.default is REQUIRED and frame.names == "x.outer.inner_names"
     assert frame.of("left").key == "x.outer.inners.left.frame"
+
+
+@pytest.mark.parametrize(("value", "expected"), [("", ()), ("day", ("day",)), (["a", "b"], ("a", "b"))])
+def test_a_list_that_was_a_text_takes_both(value, expected):
+    assert Configuration(identify=IdentifyOptions(prior=value)).identify.prior == expected
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,17 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+import scipy
 from support.robots.random_robots import random_bodies
 
+from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import (
     from_mass_com_inertia,
     from_pseudo_inertia,
     geodesic_distance,
     inertia_about_origin,
     is_consistent,
+    karcher_mean,
     mass_com_inertia,
     min_eigenvalue,
     pseudo_inertia,
@@ -121,6 +124,45 @@ def test_geodesic_distance_broadcasts():
     bodies = random_bodies(np.random.default_rng(3), 4)
     assert geodesic_distance(bodies[:, None], bodies[None]).shape == (4, 4)
     assert np.allclose(np.diag(geodesic_distance(bodies[:, None], bodies[None])), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_karcher_mean_is_what_an_independent_optimiser_finds(seed):
+    """BFGS over Cholesky factors of the mean, with generalised eigenvalues for the distances."""
+    rng = np.random.default_rng(seed)
+    bodies, weights = random_bodies(rng, 4), rng.uniform(0.5, 2.0, 4)
+    points, start, below = pseudo_inertia(bodies), np.linalg.cholesky(pseudo_inertia(bodies[0])), np.tril_indices(4)
+
+    def matrix(x):
+        factor = np.zeros((4, 4))
+        factor[below] = x
+        return start @ factor @ factor.T @ start.T
+
+    def squares(x):
+        logarithms = [np.log(scipy.linalg.eigh(point, matrix(x), eigvals_only=True)) for point in points]
+        return weights @ np.sum(np.square(logarithms), axis=1)
+
+    found = scipy.optimize.minimize(squares, np.eye(4)[below], jac="3-point", options={"gtol": 1e-9, "maxiter": 2000})
+    mean = karcher_mean(bodies, weights)
+    relative = scipy.linalg.eigh(pseudo_inertia(mean), matrix(found.x), eigvals_only=True)
+    np.testing.assert_allclose(relative, 1.0, atol=1e-6)
+
+
+def test_karcher_mean_of_two_bodies_is_midway_in_any_frame():
+    rng = np.random.default_rng(1)
+    pair, weights = random_bodies(rng, 2), [1.0, 3.0]
+    mean = karcher_mean(pair, weights)
+    np.testing.assert_allclose(geodesic_distance(mean, pair), geodesic_distance(*pair) * [0.75, 0.25], rtol=1e-6)
+    rotation, shift = _rotation(rng), rng.normal(size=3)
+    turned = karcher_mean(transform(pair, rotation, shift), weights)
+    np.testing.assert_allclose(turned, transform(mean, rotation, shift), rtol=1e-6, atol=1e-9)
+    both = karcher_mean([pair, pair[::-1]])
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-6, atol=1e-9)
+
+
+def test_karcher_mean_of_impossible_bodies_is_refused():
+    with pytest.raises(ModelError, match="not physically consistent"):
+        karcher_mean([[1.0, *np.zeros(9)], *random_bodies(np.random.default_rng(0), 1)])
 
 
 def test_skew_is_the_cross_product():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 import scipy.linalg
@@ -114,6 +115,24 @@ def test_ordinary_least_squares_is_the_pseudo_inverse():
     estimate = least_squares(model, [samples], options)
     expected = np.linalg.lstsq(A, b, rcond=1e-11)[0]
     np.testing.assert_allclose(estimate.parameters, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_stated_deviations_of_the_sensors_are_the_weights():
+    """[vanDerGaag2024]_ eq. 28, against the pseudo-inverse of the divided rows."""
+    model, samples, _, rng = _robot(0)
+    deviation = np.array([0.1, 2.0, 0.5, 1.0])
+    samples = _noisy(samples, rng, deviation)
+    A, b = _stacked(model, samples)
+    rows = np.repeat(deviation, len(samples))
+    stated = dict(zip(model.joint_names, deviation.tolist(), strict=True))
+    options = LeastSquaresOptions(scaling="none", null_space="zero", sensor_deviation=stated)
+    estimate = least_squares(model, [samples], options)
+    expected = np.linalg.lstsq(A / rows[:, None], b / rows, rcond=1e-11)[0]
+    np.testing.assert_allclose(estimate.parameters, expected, atol=1e-8 * np.abs(expected).max())
+    np.testing.assert_allclose(estimate.weights, 1 / deviation)
+    for wrong, message in (({"joint0": 1.0}, "joint1 is missing"), (stated | {"hand": 1.0}, "hand is not a channel")):
+        with pytest.raises(IdentificationError, match=f"identify.sensor_deviation: {message}; give one value for each"):
+            least_squares(model, [samples], attrs.evolve(options, sensor_deviation=wrong))
 
 
 @pytest.mark.parametrize("scaling", ["none", "prior", "metric"])

@@ -134,6 +134,15 @@ def test_an_empty_list_in_a_file_is_one(make):
     assert node.get_parameter("terms").type_ == Parameter.Type.STRING_ARRAY
 
 
+@pytest.mark.parametrize(
+    "text, expected", [("''", ()), ("day", ("day",)), ("[]", ()), ("['']", ()), ("[a, b]", ("a", "b"))])
+def test_a_list_that_was_a_text_takes_both(make, text, expected):
+    """Parameter files of earlier versions have a text."""
+    node = make(f"    identify: {{prior: {text}}}\n")
+    assert declare(node, Configuration).identify.prior == expected
+    assert node.get_parameter("identify.prior").type_ == Parameter.Type.STRING_ARRAY
+
+
 def test_named_elements_are_declared_by_the_list_of_names(make):
     node = make(
         "    highest_names: [link.m]\n    highest: {link.m: 2.0}\n"

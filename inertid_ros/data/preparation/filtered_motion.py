@@ -122,14 +122,23 @@ def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: R
         if options.motion_from == "acceleration":
             return q, twist, smooth["base_acceleration"]
         return q, twist, derivatives(twist, period, (1,))[0]
-    first, second = derivatives(q, period, (1, 2))
-    velocity = rotate_back(quaternion, first[:, :3])
     if options.motion_from == "imu":
+        (first,) = derivatives(q, period, (1,))
+        velocity = rotate_back(quaternion, first[:, :3])
         rate = smooth["imu"][:, 3:] @ rotation.T
         (turning,) = derivatives(rate, period, (1,))
         along = rotate_back(quaternion, np.broadcast_to(np.array(model.options.gravity), position.shape))
         acceleration = base_acceleration(smooth["imu"][:, :3] @ rotation.T, rate, turning, velocity, lever_arm)
         return q, np.hstack([velocity, rate]), acceleration + np.hstack([along, np.zeros_like(along)])
+    return pose_motion(smooth["base_pose"], period)
+
+
+def pose_motion(pose: Array, period: float) -> tuple[Array, Array, Array]:
+    """Configuration ``(N, 7)``, twist and its derivative ``(N, 6)`` of a body in its frame, from filtered poses."""
+    quaternion = pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
+    q = np.hstack([pose[:, :3], quaternion])
+    first, second = derivatives(q, period, (1, 2))
+    velocity = rotate_back(quaternion, first[:, :3])
     rate, turning = body_rate(quaternion, first[:, 3:]), body_rate(quaternion, second[:, 3:])
     # Pinocchio's acceleration is the derivative of the twist's components, not the acceleration of a point.
     acceleration = rotate_back(quaternion, second[:, :3]) - np.cross(rate, velocity)

@@ -20,6 +20,7 @@ from inertid_ros.robot.model import RobotModel
 
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
+from .body_segments import segment_channels, segment_samples
 from .filtered_motion import FilteredMotion
 from .filtering import EvenGrid, even_pieces, low_pass
 from .momentum_samples import momentum_channels, momentum_samples
@@ -83,6 +84,8 @@ class Preparation:
         return self._clean_channels()
 
     def _clean_channels(self) -> CleanChannels:
+        if self.model.segmented:
+            return segment_channels(self.fresh, self.model, self.options)
         if self.equation_type in MOMENTUM_EQUATIONS:
             return momentum_channels(self.fresh, self.model, self.options)
         return force_channels(self.fresh, self.model, self.options, self.shared.noise if self.shared else {})
@@ -90,8 +93,9 @@ class Preparation:
     @property
     def base_channel(self) -> str | None:
         """Channel from which the noise of a free base is estimated; None if it is not needed."""
-        of_force = self.equation_type not in MOMENTUM_EQUATIONS
-        return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0] if of_force and self.model.free else None
+        if self.equation_type in MOMENTUM_EQUATIONS or self.model.segmented or not self.model.free:
+            return None
+        return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0]
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
@@ -105,7 +109,9 @@ class Preparation:
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
-        if self.equation_type in MOMENTUM_EQUATIONS:
+        if self.model.segmented:
+            samples = segment_samples(self.channels, joints, cutoff, self.model, self.options)
+        elif self.equation_type in MOMENTUM_EQUATIONS:
             change = self.equation_type == "momentum_change"
             samples = momentum_samples(self.channels, joints, cutoff, self.model, self.options, change)
         else:

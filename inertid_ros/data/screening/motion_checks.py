@@ -176,10 +176,12 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
 
 
 def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
-    """Positions and velocities ``(N, n)`` of the joints, evenly spaced."""
+    """Positions and velocities ``(N, n)`` of the joints, or of the poses of segments, evenly spaced."""
     free = samples.q.shape[1] - samples.v.shape[1]  # 1 with a free base, which has 7 positions and 6 velocities
     time = np.arange(samples.time[0], samples.time[-1], 1 / rate)
     position, velocity = samples.q[:, 7 * free :], samples.v[:, 6 * free :]
+    if not position.size:
+        position, velocity = samples.q, np.gradient(samples.q, samples.time, axis=0)
     even = [np.stack([np.interp(time, samples.time, c) for c in x.T], axis=1) for x in (position, velocity)]
     return even[0], even[1]
 

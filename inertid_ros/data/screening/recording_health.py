@@ -142,7 +142,8 @@ class RecordingHealth:
 
 def recording_health(recording: Recording, samples: Samples, model: RobotModel) -> RecordingHealth:
     """Health of a recording; ``samples`` prepared from the recording give the cutoff and the noise of efforts."""
-    joints = tuple(name for name in model.joint_names if name in recording.joint_names)
+    named = model.recorded_joints.joints if model.segmented else model.joint_names
+    joints = tuple(name for name in named if name in recording.joint_names)
     columns = [recording.joint_names.index(name) for name in joints]
     steps = np.diff(recording.time)
     usual = float(np.median(steps))

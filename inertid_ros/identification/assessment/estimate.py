@@ -167,7 +167,7 @@ class Estimate:
 
     @property
     def prior(self) -> Array:
-        """Parameters of the URDF as given, ``(p,)``."""
+        """Parameters of the prior ``(p,)``, by default of the URDF as given."""
         return self.model.prior
 
     @property
@@ -228,7 +228,7 @@ class Estimate:
 
     @property
     def distance_to_prior(self) -> Array:
-        """Geodesic distance ``(nb,)`` of each body to the URDF as given (repaired if inconsistent)."""
+        """Geodesic distance ``(nb,)`` of each body to its prior (repaired if inconsistent)."""
         return geodesic_distance(self.bodies, self.model.consistent_body_prior)
 
     def torque(self, samples: Samples) -> Array:

@@ -1,4 +1,4 @@
-"""Validation on held-out data: torque errors of the result and of the URDF as given, and findings on these errors.
+"""Validation on held-out data: torque errors of the result and of its prior, and findings on these errors.
 
 The error of a joint is measured relative to its own torque: a wrist with little torque is not compared with a
 shoulder. On every real robot, a model of rigid bodies and friction has errors of many times the sensor's noise. So
@@ -68,7 +68,7 @@ class TorqueErrors:
 
     @property
     def remedy_case(self) -> str:
-        return "" if self.quantity == "torque" else "momentum"
+        return {"torque": "", "wrench": "segments"}.get(self.quantity, "momentum")
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,18 @@ class BandErrors:
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out errors of the estimate and of the URDF as given, with findings.
+    """Held-out errors of the estimate and of its prior, with findings.
 
     Attributes
     ----------
+    prior_name : what the prior was made from
     findings : findings on the result, notices included
     blocks : number of blocks of the fitted data, each held out in turn; 0 if other recordings were held out
     """
 
     calibrated: TorqueErrors
     prior: TorqueErrors
+    prior_name: str
     findings: tuple[Finding, ...] = ()
     blocks: int = 0
 
@@ -119,7 +121,7 @@ class Validation:
     def comparison(self) -> str:
         """Both errors in one clause."""
         calibrated, prior = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
-        error = f"{self.calibrated.quantity} error {calibrated:.2f} % against {prior:.2f} % of the URDF as given"
+        error = f"{self.calibrated.quantity} error {calibrated:.2f} % against {prior:.2f} % of the {self.prior_name}"
         return f"{error} on blocks of the data fitted, each held out in turn" if self.blocks else f"held-out {error}"
 
     @property
@@ -197,6 +199,7 @@ class _Channel(NamedTuple):
     fitted_error: float  # over the samples that a fit would use
     expected: float
     errors: TorqueErrors  # of all channels
+    prior_name: str
 
 
 def check_errors(
@@ -206,7 +209,7 @@ def check_errors(
 
     Parameters
     ----------
-    prior : errors of the URDF as given; None without a comparison
+    prior : errors of the prior of ``equations.model``; None without a comparison
     scale : size of each channel's torque, with which errors are compared
     expected : tuple of ndarray, shape (c,), optional
         See :func:`expected_errors`.
@@ -217,13 +220,14 @@ def check_errors(
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
     columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, fitted_error, foreseen)
     rows = zip(equations.channels, *columns, strict=True)
-    channels = [channel for row in rows if (channel := _Channel._make((*row, calibrated))).torque > 0]
+    shared = calibrated, equations.model.prior_name
+    channels = [channel for row in rows if (channel := _Channel._make((*row, *shared))).torque > 0]
     checks = (_above_noise, _worse_than_urdf, _does_not_generalise)
     by_channel = (finding for check in checks for channel in channels for finding in check(channel))
-    return (*_overall(calibrated, prior), *by_channel)
+    return (*_overall(calibrated, prior, equations.model.prior_name), *by_channel)
 
 
-def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[Finding]:
+def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, prior_name: str) -> Iterator[Finding]:
     error, quantity, case = calibrated.relative_error, calibrated.quantity, calibrated.remedy_case
     if not error < _USELESS_ERROR:
         evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
@@ -234,7 +238,7 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[F
         severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
         evidence = (
             f"the {quantity} error over all channels is {100 * error:.2f} % against {100 * prior.relative_error:.2f} %"
-            " of the URDF as given")
+            f" of the {prior_name}")
         yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
@@ -251,14 +255,14 @@ def _above_noise(channel: _Channel) -> Iterator[Finding]:
 
 
 def _worse_than_urdf(channel: _Channel) -> Iterator[Finding]:
-    """Report a channel whose error is larger than the error of the URDF as given."""
+    """Report a channel whose error is larger than the error of the prior, by default of the URDF as given."""
     error, prior = channel.error, channel.prior
     added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
     if not added > _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * channel.noise:
         return
     grave = added > _MUCH_WORSE_SHARE and not channel.minor
     severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
-    evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the URDF as given"
+    evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the {channel.prior_name}"
     evidence += f", for a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
     yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
@@ -280,7 +284,7 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     scale = TorqueScale.from_recordings(
         equations, (estimate.prior, estimate.parameters), recordings, estimate.information)
     findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
-    return Validation(calibrated, prior, (*check_solution(estimate), *findings))
+    return Validation(calibrated, prior, equations.model.prior_name, (*check_solution(estimate), *findings))
 
 
 def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:

@@ -40,7 +40,8 @@ def findings(relative=(0.05, 0.3), error=(5.0, 0.2), given=(30.0, 0.5), noise=(1
             share, rms_error=np.array(rms), samples=1, recordings=(), quantity="torque", unit="N m or N",
             noise=np.array(noise), **rest)
 
-    equations = SimpleNamespace(channels=("shoulder", "wrist"), count=2)
+    model = SimpleNamespace(prior_name="URDF as given")
+    equations = SimpleNamespace(channels=("shoulder", "wrist"), count=2, model=model)
     prior = None if given is None else errors(relative[1], given)
     expected = None if sliding is None else (np.array(sliding), np.array([4.0, 0.15]))
     return check_errors(equations, errors(relative[0], error), prior, TorqueScale(*map(np.array, scale)), expected)

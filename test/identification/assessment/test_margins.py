@@ -80,6 +80,9 @@ def test_the_next_command_keeps_the_settings_of_the_last():
     names = replace(calibrated_case()[1].provenance, command=command).names_in_commands
     planned = "inertid excite --urdf r.urdf --config my.yaml --lock finger=0 --prior out --output plan"
     assert next_action(gate, names).command == planned
+    command = "inertid identify --set prepare.stamps=x a --urdf r.urdf --prior one two -q --output out"
+    names = replace(calibrated_case()[1].provenance, command=command).names_in_commands
+    assert names["OPTIONS"] == "--set prepare.stamps=x --prior one two"
 
 
 def test_a_result_to_use_is_to_be_used():

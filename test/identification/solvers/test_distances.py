@@ -6,16 +6,14 @@ import attrs
 import numpy as np
 import pytest
 import scipy
-from support.cyclic_projection import cyclic_step, karcher_mean, nearest_points
+from support.cyclic_projection import cyclic_step, nearest_points
 from support.robots.free_base import free_model, random_flight
-from support.robots.random_robots import random_bodies
 
 from inertid_ros.core.inertial_parameters import (
     from_pseudo_inertia,
     geodesic_distance,
     is_consistent,
     pseudo_inertia,
-    transform,
 )
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.solvers.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
@@ -136,20 +134,6 @@ def test_derivatives_of_the_distance_to_hyperplanes(seed):
     np.testing.assert_allclose(found.gradient(basis) @ along, 0.5 * (ahead - behind), rtol=1e-4, atol=1e-8)
     bent = along @ found.hessian(basis, weights) @ along
     assert bent == pytest.approx(weights @ (ahead - 2 * here + behind), rel=1e-4)
-
-
-def test_mean_of_two_bodies_is_midway_in_any_frame():
-    rng = np.random.default_rng(1)
-    first, second = random_bodies(rng, 2)
-    points = pseudo_inertia(np.array([[first], [second]]))
-    mean = from_pseudo_inertia(karcher_mean(points, np.array([1.0, 3.0])))[0]
-    whole = geodesic_distance(first, second)
-    assert geodesic_distance(mean, first) == pytest.approx(0.75 * whole, rel=1e-6)
-    assert geodesic_distance(mean, second) == pytest.approx(0.25 * whole, rel=1e-6)
-    rotation, shift = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
-    turned = pseudo_inertia(transform(np.array([[first], [second]]), rotation, shift))
-    turned_mean = from_pseudo_inertia(karcher_mean(turned, np.array([1.0, 3.0])))[0]
-    np.testing.assert_allclose(turned_mean, transform(mean, rotation, shift), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
