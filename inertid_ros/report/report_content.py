@@ -128,7 +128,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
     """Identified drive terms of every joint, with standard deviations; NaN for joints without any equation."""
     layout, of_joints, names = estimate.layout, estimate.equations.of_joints, estimate.model.joint_names
     drives = estimate.information.contained[layout.inertial_size : layout.coupling_start]
-    measured = np.any(drives.reshape(-1, len(names)), axis=0)
+    measured = np.any(drives.reshape(len(layout.drive_terms), len(names)), axis=0)
 
     def terms(values: Array, joint: int) -> dict[str, Any]:
         unknown = np.full(values.shape[1:], np.nan)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.findings import CAUSES, Finding, Severity
-from inertid_ros.core.inertial_parameters import is_consistent, pseudo_inertia, relative_pseudo_inertia
+from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia, second_moments
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.solvers.constraints import Constraints
 
@@ -25,7 +25,7 @@ from .torque_confidence import TorqueConfidence
 _OPEN_TORQUE_SHARE, _UNKNOWN_TORQUE_SHARE = 0.5, 1.0
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the interval's width: interior-point solutions end slightly inside
-_FLAT_SHARE = 1e-5  # smallest over largest eigenvalue of a pseudo-inertia relative to the URDF's; real bodies have more
+_FLAT_SHARE = 1e-6  # smallest over largest second moment of a body thinner than a thousandth of its length
 _COMMANDS = {
     "look": "inertid info RECORDING",
     "plan": "inertid excite --urdf URDF CONFIGURED LOCKED --prior RESULT --output plan",
@@ -92,7 +92,7 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
 
     Inconsistent bodies and a solution that is not optimal make a result useless.
     """
-    every, prior = estimate.layout.all_bodies(estimate.parameters), estimate.model.consistent_prior
+    every = estimate.layout.all_bodies(estimate.parameters)
     consistent = is_consistent(every)
     unlocked = estimate.bodies - estimate.model.body_locked
     real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # body without the links behind locked joints
@@ -101,9 +101,9 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
     if names:
         evidence = f"{', '.join(names)}: not physically consistent, real bodies cannot have these parameters"
         yield Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names)
-    roots = np.linalg.cholesky(pseudo_inertia(prior))
-    extents = np.linalg.eigvalsh(relative_pseudo_inertia(roots, np.where(consistent[:, None], every, prior)))
-    flat = list(compress(estimate.layout.body_names, extents[:, 0] < _FLAT_SHARE * extents[:, -1]))
+    possible = np.where(consistent[:, None], every, estimate.model.consistent_prior)
+    moments = np.linalg.eigvalsh(second_moments(mass_com_inertia(possible)[2]))
+    flat = list(compress(estimate.layout.body_names, moments[:, 0] < _FLAT_SHARE * moments[:, -1]))
     if flat:
         evidence = f"{', '.join(flat)}: at the border of physical consistency, without extent in some direction"
         yield Finding.with_remedy("border_reached", Severity.CARE, evidence, *flat, case="consistency")
