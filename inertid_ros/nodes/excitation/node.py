@@ -208,7 +208,7 @@ class Excitation(LifecycleNode):
     def _take_state(self, sample: JointSample, clock: float, now: float) -> None:
         self.machine.take_state(sample.stamp_ns * 1e-9, clock, now, sample.position, sample.effort)
         if self.fixed.robot.base == "free":
-            self.machine.take_rates(sample.velocity, self.robot.base_twist)
+            self.machine.take_rates(sample.velocity, self.robot.base_twist())
 
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Stop the robot now, and refuse goals until the node is armed again."""

@@ -115,9 +115,8 @@ class RobotInterface(RobotStates):
         )
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
-        self._odometry = -float("inf"), np.zeros(6)  # time of the last twist of a floating base, and twist
-        if options.odometry:
-            node.create_subscription(Odometry, options.odometry, self._take_odometry, STATE)
+        self._odometry = PolledSubscription(node, Odometry, options.odometry, STATE) if options.odometry else None
+        self._twist = -float("inf"), np.full(6, np.nan)  # receipt of the last twist of a floating base, and twist
 
     def configure(self) -> None:
         """Read the robot and prepare the command interface; raise InertidError if either cannot be used."""
@@ -152,10 +151,13 @@ class RobotInterface(RobotStates):
         """Return the position ``(n,)`` of the robot at rest [rad or m]."""
         return self.window.position()
 
-    @property
     def base_twist(self) -> Array:
-        """Twist ``(6,)`` of a floating base; NaN without a recent one."""
-        received, twist = self._odometry
+        """Return the twist ``(6,)`` of a floating base; NaN without a recent one."""
+        if self._odometry is not None and (messages := self._odometry.take()):
+            message, received = messages[-1]
+            parts = message.twist.twist.linear, message.twist.twist.angular
+            self._twist = received, np.array([[part.x, part.y, part.z] for part in parts]).ravel()
+        received, twist = self._twist
         return twist if time.monotonic() - received <= _ODOMETRY_TIMEOUT_S else np.full(6, np.nan)
 
     @property
@@ -218,11 +220,6 @@ class RobotInterface(RobotStates):
             return
         if np.isfinite(position).all() and set(joints) >= set(self._model.joint_names):
             self._on_reference(stamp, position[[joints.index(joint) for joint in self._model.joint_names]])
-
-    def _take_odometry(self, message: Odometry) -> None:
-        twist = message.twist.twist
-        rates = np.array([[part.x, part.y, part.z] for part in (twist.linear, twist.angular)]).ravel()
-        self._odometry = time.monotonic(), rates
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)
