@@ -17,10 +17,10 @@ from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.node_parameters import check_given_parameters, declare
 from inertid_ros.ros.topics import LATCHED
 
-from .flow_client import FlowClient, FlowError, Interrupted
+from .flow_client import INTERRUPTED, FlowClient, FlowError, Interrupted
 from .spin import end_surely
 
-DONE, FAILED, REJECTED, INTERRUPTED = 0, 2, 3, 130  # exit statuses of flows
+DONE, FAILED, REJECTED = 0, 2, 3  # exit statuses of flows, beside INTERRUPTED
 _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"

@@ -24,13 +24,15 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
-from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rclpy
+from .spin import MIN_ADDRESS_SPACE_MIB, end_surely, handle_signals, ignore_signals, init_rclpy
 
 T = TypeVar("T")
 
 _BAR_CHARACTERS = 30
 _LOG_PERIOD_S = 20.0  # without a terminal, progress is logged after this time without another line
 _ANSWER_TIMEOUT_S, _RETRY_PERIOD_S, _LEASE_PERIOD_S = 10.0, 0.5, 0.1
+INTERRUPTED = 130  # exit status of a flow after a signal
+_INTERRUPTED_END_S = 2.4  # from an interruption to the end of the process, so that all have ended after 3 s
 _LEAVING_TIMEOUT_S = 1.8  # for all remaining steps after a failure or an interruption
 _SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` reaches some nodes this much later than other nodes
 _STATUS_TIMEOUT_S = 60.0  # then a silent node counts as lost; on a busy machine, a status may pause for 15 s and more
@@ -252,6 +254,8 @@ class FlowClient:
             self._executor.spin_once(timeout_sec=0.05)
         self.is_interrupted = self._signaled
         self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
+        if self.is_interrupted:  # the middleware may hold Python's lock at any step
+            end_surely(INTERRUPTED, _INTERRUPTED_END_S)
         if not self.is_interrupted:
             self.show_error(str(error))
 
