@@ -82,6 +82,13 @@ class ConvexProgram:
     def r_factor(self) -> Array:
         return r_factor(np.column_stack([self.R, self.z]))
 
+    def over(self, expansion: Array) -> "ConvexProgram":
+        """Program over unknowns ``u`` with ``x = expansion @ u``; bodies and positive columns keep their numbers."""
+        constraints = {name: getattr(self, name) for name in ("inequalities", "equalities", "blocks")}
+        return replace(
+            self, R=self.R @ expansion, linear=expansion.T @ self.linear,
+            **{name: replace(rows, matrix=rows.matrix @ expansion) for name, rows in constraints.items()})
+
     def gradient(self, x: Array) -> Array:
         """Gradient ``(p,)`` of the quadratic and linear part, without the rounding errors of ``gram``."""
         return self.R.T @ (self.R @ x - self.z) + self.linear

@@ -225,20 +225,27 @@ def test_geodesic_fits_the_hyperplanes_of_samples():
     assert "of 300 equations discarded" in estimate.solution.solver
 
 
-def test_geodesic_refuses_constraints_and_points_refuse_centres():
+def test_geodesic_refuses_constraints():
     model, train, _ = _experiment(5)
     with pytest.raises(IdentificationError, match="needs every sample"):
         identify(model, compress(model, [train]), IdentifyOptions(regularizer="geodesic"))
     with pytest.raises(IdentificationError, match="takes no constraints"):
         identify(model, [train], IdentifyOptions(regularizer="geodesic"), Constraints(total_mass=3.0))
-    bounded = Constraints(com_inside={"link1": Ellipsoid(np.zeros(3), np.eye(3))})
-    with pytest.raises(IdentificationError, match="cannot be bounded separately"):
-        identify(model, [train], IdentifyOptions(regularizer="point_mass"), bounded)
 
 
-def test_osqp_is_only_needed_for_point_masses(monkeypatch):
+def test_point_masses_keep_a_centre_of_mass_inside_its_ellipsoid():
     model, train, _ = _experiment(5)
-    monkeypatch.setitem(sys.modules, "osqp", None)
+    options = IdentifyOptions(regularizer="point_mass")
+    free = identify(model, [train], options)
+    centre = free.bodies[1, 1:4] / free.bodies[1, 0] + [0.05, 0.0, 0.0]
+    bounded = identify(model, [train], options, Constraints(com_inside={"link1": Ellipsoid(centre, 1e-4 * np.eye(3))}))
+    distance = np.linalg.norm(bounded.bodies[1, 1:4] / bounded.bodies[1, 0] - centre)
+    assert distance == pytest.approx(0.01, abs=1e-5)  # on the border of the ellipsoid that excludes the free optimum
+
+
+def test_cvxpy_is_only_needed_for_point_masses(monkeypatch):
+    model, train, _ = _experiment(5)
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
     identify(model, [train], IdentifyOptions(regularizer="riemannian"))
-    with pytest.raises(IdentificationError, match="needs OSQP, which is not installed; pip install osqp"):
+    with pytest.raises(IdentificationError, match="need CVXPY, which is not installed; pip install cvxpy"):
         identify(model, [train], IdentifyOptions(regularizer="point_mass"))
