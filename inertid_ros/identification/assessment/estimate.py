@@ -244,8 +244,7 @@ def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
     with an identified parameter does not count as identified.
     """
     information, base = estimate.information, estimate.base
-    fraction = estimate.effective_counts / np.maximum(information.counts, 1)
-    R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
+    R = information.independent(estimate.residual_deviation, estimate.effective_counts).R
     coordinates = prior_coordinates(estimate.model, information)
     root = prior_covariance_root(coordinates, estimate.prior_spreads)
     # Share of each base parameter's prior variance that remains after the data.
