@@ -24,7 +24,6 @@ from inertid_ros.core.inertial_parameters import (
 )
 
 from .convex_program import ConvexProgram, Solution
-from .coordinates import TRACE, Entropic
 
 _CLARABEL_GAP = 1e-8  # relative; Clarabel's default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7
@@ -84,36 +83,18 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
         raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
     solution = np.asarray(x.value, dtype=float)
-    hessian = _soft_hessian(convex_program, solution)
+    barrier_gradient, barrier_hessian = convex_program.barrier_derivatives(solution)
+    hessian = convex_program.gram + barrier_hessian
     objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
     if problem.status == cp.OPTIMAL_INACCURATE:  # unreliable; the KKT residual of a smooth program is reliable
-        gap = _squared_residual(convex_program, solution, hessian)
+        gradient = convex_program.gradient(solution) + barrier_gradient
+        gap = float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
         if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
         x=solution, hessian=hessian, objective=objective, gap=gap, solver="clarabel",
         iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
-
-
-def _squared_residual(convex_program: ConvexProgram, x: Array, hessian: Array) -> float:
-    bodies, positive = x[: BODY_PARAMETERS * len(convex_program.body_weights)], convex_program.positive
-    pull = TRACE - Entropic().gradient(bodies.reshape(-1, BODY_PARAMETERS))  # tr(S^-1 E_k)
-    gradient = convex_program.gradient(x)
-    gradient[: bodies.size] -= (convex_program.body_weights[:, None] * pull).ravel()
-    gradient[positive] -= convex_program.positive_weights / x[positive]
-    return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
-
-
-def _soft_hessian(convex_program: ConvexProgram, x: Array) -> Array:
-    hessian = convex_program.gram.copy()
-    for body in np.flatnonzero(convex_program.body_weights > 0):
-        rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-        hessian[rows, rows] += convex_program.body_weights[body] * Entropic().hessian(x[None, rows])[0]
-    soft = convex_program.positive_weights > 0
-    columns = convex_program.positive[soft]
-    hessian[columns, columns] += convex_program.positive_weights[soft] / x[columns] ** 2
-    return hessian
 
 
 def _cvxpy() -> ModuleType:
