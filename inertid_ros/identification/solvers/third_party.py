@@ -115,25 +115,23 @@ class PointMasses:
 
     Attributes
     ----------
-    matrix : (10 nb, N), map from masses to parameters of the bodies, in normalised coordinates
-    prior : (N,), masses [kg] that make up the prior, as even as possible
+    blocks : (10, k) per body, map from its masses to its parameters, in normalised coordinates
+    prior : (N,), masses [kg] of all bodies that make up the prior, as even as possible
     """
 
-    matrix: Array
+    blocks: tuple[Array, ...]
     prior: Array
     positions: tuple[Array, ...]
 
     @property
     def scale(self) -> float:
         """Factor that makes ``|mu - mu0|^2`` agree with squared geodesic distance if all masses grow by one factor."""
-        return 2 * len(self.positions) / float(self.prior @ self.prior)
+        return 2 * len(self.blocks) / float(self.prior @ self.prior)
 
     @property
     def metric(self) -> Array:
         """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that yields a change of the parameters."""
-        starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
-        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
-        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
+        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in self.blocks])
 
 
 def point_masses(
@@ -159,7 +157,7 @@ def point_masses(
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
-    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
+    return PointMasses(tuple(columns), np.concatenate(masses), tuple(positions))
 
 
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
@@ -218,9 +216,9 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     convex_program : ConvexProgram
         Program without a distance of the bodies. Weak log barriers of its positive parameters become plain bounds.
     """
-    inertial, count = points.matrix.shape
+    inertial, count = BODY_PARAMETERS * len(points.blocks), len(points.prior)
     # Unknowns are the masses of all points, then the drives; the distance becomes rows of the equations.
-    expansion = block_diag(points.matrix, np.eye(convex_program.R.shape[1] - inertial))
+    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - inertial))
     over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
     positive = np.concatenate([np.arange(count), convex_program.positive + count - inertial])
     over_masses = replace(

@@ -72,7 +72,7 @@ def _point_mass_objective(map_problem, equations, regularization):
     cp = pytest.importorskip("cvxpy")
     (R, z), points, layout = equations, regularization.points, map_problem.coordinates.layout
     masses, drives = cp.Variable(len(points.prior), nonneg=True), cp.Variable(layout.size - layout.inertial_size)
-    x = cp.hstack([points.matrix @ masses, drives])
+    x = cp.hstack([block_diag(*points.blocks) @ masses, drives])
     offsets = np.arange(layout.size)[layout.drive("offset")]
     objective = 0.5 * cp.sum_squares(R @ x - z) + regularization.drive_weight * cp.sum(x[layout.non_negative])
     objective += 0.5 * cp.sum_squares(x[offsets]) / regularization.offset_deviation**2
@@ -114,7 +114,7 @@ def test_points_make_up_the_prior_inside_their_region():
         regions.append((f"link{index}", shapes))
     points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
     assert (points.prior >= 0).all()
-    np.testing.assert_allclose((points.matrix @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose((block_diag(*points.blocks) @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
     for positions, (_, region) in zip(points.positions, regions, strict=False):
         offsets = [(positions - ellipsoid.centre, np.linalg.inv(ellipsoid.shape)) for ellipsoid in region]
         levels = [np.einsum("ki,ij,kj->k", offset, quadric, offset) for offset, quadric in offsets]
