@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.formats import file_checksum
 from inertid_ros.core.inertial_parameters import karcher_mean
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.continuation import EarlierFit
 from inertid_ros.identification.information.information import (
-    EarlierEquations,
     EarlierInformation,
     earlier_information,
 )
-from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
+from inertid_ros.identification.provenance import EarlierSource, checksum
 from inertid_ros.report.results import PARAMETERS, REPORT, Result, ResultError, as_written
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -94,10 +94,9 @@ def earlier_fit(directory: str | Path, model: RobotModel,
     result, source = _good_result(directory, model, recordings)
     report, information = result.report, result.information
     with as_written(result.directory / REPORT):
-        share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
-        R, z = information.whitened(np.sqrt(share) / np.asarray(report["residual_deviation"], dtype=float))
+        deviation, counts = (np.array(report[key], dtype=float) for key in ("residual_deviation", "effective_samples"))
+        equations = information.independent(deviation, counts)
         prior_spread = float(report["solver"]["prior_spread"])
-    equations = EarlierEquations(R, z)
     estimate = (result.prior, result.parameters, result.covariance)
     name = result.model.prior_name
     return EarlierFit(information.layout, information.robot, equations, *estimate, prior_spread, name), source

@@ -10,6 +10,7 @@ because configurations are read without it.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -42,6 +43,7 @@ _YAML_PREFIX = "tag:yaml.org,2002:"
 _YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}$")  # number in YAML 1.2, text in 1.1
 _YAML_TEXT = ("str", "timestamp", "value")  # a date stays text
 _NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # compressions that NumPy writes
+_CHUNK_BYTES = 1 << 20
 _NPY_MAGIC = b"\x93NUMPY"
 
 
@@ -76,6 +78,17 @@ def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def file_checksum(*paths: str | Path, names: bool = False) -> str:
+    """SHA-256 of the contents of files, one after the other, each after its file's name if ``names`` is true."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(Path(path).name.encode() + b"\0" if names else b"")
+        with open_file(path) as content:
+            while block := content.read(_CHUNK_BYTES):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:

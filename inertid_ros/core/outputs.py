@@ -10,7 +10,6 @@ it is a regular file. A link is neither followed nor replaced; directories above
 
 import ctypes
 import errno
-import hashlib
 import json
 import os
 import shlex
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OutputError
+from .formats import file_checksum
 
 MANIFEST = ".inertid.json"
 _NOTE = "Written by inertid. It replaces this directory only while it holds exactly these files, unchanged."
@@ -137,7 +137,7 @@ def move_directory(directory: Path, target: str | Path, kind: str, force: bool |
     check_directory(target, kind, force)
     with _failures(target):
         files = sorted(path for path in directory.rglob("*") if path.is_file())
-        sums = {path.relative_to(directory).as_posix(): _sha256(path) for path in files}
+        sums = {path.relative_to(directory).as_posix(): file_checksum(path) for path in files}
         _write(directory / MANIFEST, json.dumps({"about": _NOTE, "kind": kind, "files": sums}, indent=1).encode())
         directory.chmod(0o777 & ~_umask())
         _sync(directory)
@@ -281,16 +281,8 @@ def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -
             yield from _foreign(entry.path, files, f"{name}/") if holds_files else (f"{name}/",)
         elif name != MANIFEST and name not in files:
             yield name
-        elif name != MANIFEST and not (entry.is_file(follow_symlinks=False) and _sha256(entry.path) == files[name]):
+        elif name in files and not (entry.is_file(follow_symlinks=False) and file_checksum(entry.path) == files[name]):
             yield f"{name} (changed)"
-
-
-def _sha256(path: str | Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _check_movable(target: Path, status: os.stat_result) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from .findings import Finding
 # hardly above rounding errors in the upper half of the band.
 LITTLE_LEAKAGE = ("general_cosine", (3 / 8, 1 / 2, 1 / 8))
 _MAX_CACHED_FUNCTIONS = 4  # the values of each take the memory of a few channels
+_PIECE_GAP_PERIODS = 1.5  # in sample periods; a longer gap ends a piece
+_MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
 _SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # per period of the cutoff, for a product of two filtered signals
 
 
@@ -168,6 +171,12 @@ class Samples:
             if getattr(getattr(self, field.name), "shape", ())[:1] == (len(self),)
         }
         return replace(self, **cut)
+
+    def even_rows(self) -> list[slice]:
+        """Rows of pieces without gaps that are long enough to filter."""
+        breaks = np.flatnonzero(np.diff(self.time) > _PIECE_GAP_PERIODS * self.period) + 1
+        edges = pairwise([0, *breaks.tolist(), len(self)])
+        return [slice(start, end) for start, end in edges if end - start >= _MIN_PIECE_SAMPLES]
 
     def block_rows(self, count: int) -> list[slice]:
         """Rows of at most ``count`` contiguous, non-empty blocks of about equal length."""

@@ -47,8 +47,7 @@ class BagInformation:
     @property
     def equations(self) -> EarlierEquations:
         """Whitened equations of all channels."""
-        R, z = self.information.whitened(np.sqrt(self.share) / self.deviation)
-        return EarlierEquations(R, z)
+        return self.information.independent(self.deviation, self.effective_counts)
 
 
 def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:

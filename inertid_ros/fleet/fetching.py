@@ -13,9 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.core.formats import open_file, read_bytes
+from inertid_ros.core.formats import file_checksum, read_bytes
 
-_CHUNK_BYTES = 1 << 20
 _LOCAL_SCHEME = "file://"
 
 
@@ -79,16 +78,9 @@ def file_state(url: str) -> str:
 
 def content_hash(path: Path) -> tuple[str, int]:
     """Return the SHA-256 of a file, or of the names and contents of a folder's files, and the number of bytes."""
-    digest, size = hashlib.sha256(), 0
     with _readable(str(path)):
-        for file in _files(path):
-            if path.is_dir():
-                digest.update(file.name.encode() + b"\0")
-            with open_file(file) as content:
-                while block := content.read(_CHUNK_BYTES):
-                    digest.update(block)
-                    size += len(block)
-    return digest.hexdigest(), size
+        files = _files(path)
+        return file_checksum(*files, names=path.is_dir()), sum(file.stat().st_size for file in files)
 
 
 def read_text(url: str) -> str:

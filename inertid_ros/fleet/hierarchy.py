@@ -6,6 +6,7 @@ likelihood by expectation and maximisation ([Laird1982]_) integrates over ``mu``
 of few robots is not too small.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -98,35 +99,37 @@ def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
     pseudo_robots : number of pseudo robots; by default the number of parameters plus one. Zero is plain maximum
         likelihood.
     """
-    size = len(start)
+    n, size = likelihoods.product.shape
     weight = size + 1.0 if pseudo_robots is None else pseudo_robots
-    diagonal = _iterate(likelihoods, prior, np.diag(start**2), None, 0.0)
-    target = np.diagonal(diagonal.covariance).copy()
-    return _iterate(likelihoods, prior, np.diag(target), target, weight)
-
-
-def _iterate(likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None,
-        weight: float) -> Population:
-    """Iterate expectation and maximisation until convergence; without a target, the covariance is diagonal."""
-    n = len(likelihoods.product)
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
-    least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
-    least = np.minimum(least, np.diagonal(covariance))
-    for _ in range(_MAX_EM_ITERATIONS):
-        # E-step: squares of the robots' deviations from the mean
-        _, _, squares = _expectation(likelihoods, prior, covariance)
-        # M-step
-        if target is None:
-            new = np.diag(np.maximum(np.diagonal(squares) / n, least))
-        else:
-            new = (squares + weight * np.diag(target)) / (n + weight)
-        size = np.sqrt(np.maximum(np.diagonal(new), 100 * _MIN_VARIANCE))
-        change = np.max(np.abs(new - covariance) / np.outer(size, size))
-        covariance = new
-        if change < _VARIANCE_TOLERANCE:
-            break
+    least = np.minimum(np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE), start**2)
+
+    def diagonal(squares: Array) -> Array:
+        return np.diag(np.maximum(np.diagonal(squares) / n, least))
+
+    target = np.diag(np.diagonal(_iterated(likelihoods, prior, np.diag(start**2), diagonal)))
+
+    def full(squares: Array) -> Array:
+        return np.asarray((squares + weight * target) / (n + weight))
+
+    covariance = _iterated(likelihoods, prior, target, full)
     mean, mean_covariance, _ = _expectation(likelihoods, prior, covariance)
     return Population(mean, mean_covariance, covariance, n)
+
+
+def _iterated(
+        likelihoods: Likelihoods, prior: Array, covariance: Array, maximised: Callable[[Array], Array]) -> Array:
+    """Iterate expectation and maximisation until the covariance converges.
+
+    ``maximised`` is the M-step, which makes a covariance of the squares of the robots' deviations from the mean.
+    """
+    for _ in range(_MAX_EM_ITERATIONS):
+        _, _, squares = _expectation(likelihoods, prior, covariance)
+        before, covariance = covariance, maximised(squares)
+        size = np.sqrt(np.maximum(np.diagonal(covariance), 100 * _MIN_VARIANCE))
+        if np.max(np.abs(covariance - before) / np.outer(size, size)) < _VARIANCE_TOLERANCE:
+            break
+    return covariance
 
 
 def _expectation(likelihoods: Likelihoods, prior: Array, covariance: Array) -> tuple[Array, Array, Array]:

@@ -122,6 +122,13 @@ class ModelDistribution:
         """Standard deviation ``(r,)`` of the mean (SI)."""
         return np.asarray(self.coordinates.scale * np.sqrt(np.diagonal(self.population.mean_covariance)))
 
+    @property
+    def within_deviation(self) -> Array:
+        """Standard deviation ``(r,)`` of a single robot by its own data, as the median over all robots (SI)."""
+        _, covariances = self.likelihoods.estimates(self.coordinates.prior)
+        deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        return np.asarray(self.coordinates.scale * np.median(deviations, axis=0))
+
     @cached_property
     def _marginal(self) -> tuple[Array, Array]:
         return self.likelihoods.marginal(self.population.covariance)

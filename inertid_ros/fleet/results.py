@@ -66,12 +66,12 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
 def _model_rows(population: ModelPopulation) -> Rows:
     """One row for each base parameter of a model with a distribution."""
     distribution = population.distribution
-    if distribution is None or population.within is None:
+    if distribution is None:
         return []
     covariance = distribution.covariance
     columns = {"parameter": distribution.names, "mean": distribution.mean,
         "mean_deviation": distribution.mean_deviation, "between_deviation": np.sqrt(np.diagonal(covariance)),
-        "within_deviation": population.within, "between_covariance": covariance}
+        "within_deviation": distribution.within_deviation, "between_covariance": covariance}
     of_model = {"model": population.model, "robots": distribution.population.count,
         "outlying": len(population.outliers)}
     return [{**of_model, **row} for row in plain(records(columns))]

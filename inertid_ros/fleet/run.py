@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.fleet import model_distribution
 from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
@@ -60,14 +59,12 @@ def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
 class ModelPopulation:
     """The robots of a model with results, sorted by serial number.
 
-    ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots. ``within (r,)`` is the standard
-    deviation of a single robot's base parameters by its own data, as the median over robots (SI).
+    ``distribution`` is None for fewer than :data:`.MIN_ROBOTS` robots.
     """
 
     model: str
     serials: tuple[str, ...]
     distribution: model_distribution.ModelDistribution | None = None
-    within: Array | None = None
     outliers: Mapping[str, model_distribution.Outlier] = field(default_factory=dict)
 
 
@@ -89,10 +86,8 @@ def model_population(name: str, urdf: str, configuration: Configuration,
     pooled = identify(model, merged(information), configuration.identify)
     changes = model_distribution.changes_of(model.layout, pooled.parameters)
     distribution, outliers = model_distribution.outlying_robots(coordinates, likelihoods, changes)
-    _, covariances = likelihoods.estimates(coordinates.prior)
-    within = coordinates.scale * np.median(np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)), axis=0)
     by_serial = {serials[outlier.robot]: outlier for outlier in outliers}
-    return ModelPopulation(name, serials, distribution, within, by_serial)
+    return ModelPopulation(name, serials, distribution, by_serial)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ factors of the recordings of each load.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
+from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -30,6 +32,7 @@ from inertid_ros.identification.solvers.coordinates import (
 )
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.robot.model import RobotModel
 
 _IDENTIFIED_GAIN_SHARE = 0.9  # a gain counts as identified if loads remove this share of its prior variance
 _BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # jackknife blocks per recording, and in total
@@ -44,8 +47,7 @@ _MAX_LOG_GAIN_STEP = 0.7  # step of a gain's logarithm: at most half or double t
 _MIN_JACKKNIFE_BLOCKS = 5
 _FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # a centre of mass farther off than both was declared wrongly
 _LOAD_SIZE_M = 1.0  # m; prior deviation of a load's centre of mass, and radius of gyration
-_CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
-_UNKNOWNS_PER_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
+_FREE_OF_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,10 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
         for samples, load in zip(reported, padded, strict=True)]
     fraction = effective_fraction(residuals, [samples.mask for samples in reported])
-    covariance = fit.log_covariance(fraction)
+    covariance = fit.covariance(fraction)[-model.joints :, -model.joints :]
     identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
     wider = np.maximum(fit.scatter(blocks) / np.sqrt(np.diagonal(covariance)), 1.0)
-    findings = _misplaced_loads(fit, fraction, float(wider.max()))
+    findings = _misplaced_loads(fit, model, fraction, float(wider.max()))
     covariance *= np.outer(wider, wider)
     return DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)), findings)
 
@@ -150,19 +152,26 @@ def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     return [replace(samples, tau=samples.tau + load_torque(equations.model, load, samples)) for samples, load in pairs]
 
 
+class LoadEquations(NamedTuple):
+    """Equations of all samples with one load ``(p,)``: rows ``[A | e]``, ``(k, p + 1)``, and samples per joint."""
+
+    load: Array
+    rows: list[Array]
+    counts: np.ndarray
+
+
 @dataclass(frozen=True)
 class GainFit:
     """Joint least-squares fit of parameters and gains to the reported efforts ([Gautier2014]_).
 
     Attributes
     ----------
-    blocks : per load, its parameters ``(p,)``, and the information of its samples with efforts as reported
-    root : (p, p), square root of the nearly flat prior covariance of the parameters
+    prior, root : (p,) and (p, p), prior of the parameters and square root of its nearly flat covariance
     inverse : (n,), 1 / g
     """
 
-    equations: Equations
-    blocks: list[tuple[Array, Information]]
+    blocks: list[LoadEquations]
+    prior: Array
     root: Array
     parameters: Array
     inverse: Array
@@ -173,7 +182,7 @@ class GainFit:
         model = equations.model
         coordinates = prior_coordinates(model, merged(information for _, information in blocks))
         root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
-        return cls(equations, _by_load(blocks), root, model.prior, np.ones(model.joints)).converged()
+        return cls(_by_load(blocks), model.prior, root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "GainFit":
         """Iterate Gauss-Newton steps to the minimum."""
@@ -211,55 +220,56 @@ class GainFit:
 
     def weights(self, fraction: Array | float) -> Array:
         """Residual weights ``(n,)`` for a given share ``(n,)`` of independent samples."""
-        squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
-        counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
+        squares = sum(np.array([np.sum(r**2) for r in self.residuals(block)]) for block in self.blocks)
+        counts = np.maximum(sum(block.counts for block in self.blocks), 1)
         return np.asarray(np.sqrt(fraction) / np.maximum(np.sqrt(squares / counts), 1e-9))
+
+    def residuals(self, block: LoadEquations) -> list[Array]:
+        """Residuals ``(k,)`` of every joint."""
+        values = self.parameters + block.load
+        return [g * joint[:, :-1] @ values - joint[:, -1] for joint, g in zip(block.rows, self.inverse, strict=True)]
 
     def system(self, weights: Array) -> tuple[Array, Array]:
         """Jacobian and residuals of data and prior, with respect to parameters in units of the root, and ``-log g``."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
         for block in self.blocks:
-            for joint, (jacobian, residual) in enumerate(self.channels(block)):
+            for joint, (equations, residual) in enumerate(zip(block.rows, self.residuals(block), strict=True)):
                 row = np.zeros((len(residual), size + joints))
-                row[:, :size] = self.inverse[joint] * jacobian @ self.root
-                row[:, size + joint] = self.inverse[joint] * jacobian @ (self.parameters + block[0])
+                row[:, :size] = self.inverse[joint] * equations[:, :-1] @ self.root
+                row[:, size + joint] = residual + equations[:, -1]
                 rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
         common = np.full((joints, joints), 1 / joints)
         of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR_DEVIATION
-        prior = np.eye(size + joints)
-        prior[size:, size:] = of_gains
-        away = np.linalg.solve(self.root, self.parameters - self.equations.model.prior)
+        prior = block_diag(np.eye(size), of_gains)
+        away = np.linalg.solve(self.root, self.parameters - self.prior)
         residuals += [away, of_gains @ np.log(self.inverse)]
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
-    def channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
-        """Rows ``(k, p)`` in the layout's columns, and residuals ``(k,)``, of every joint."""
-        load, information = block
-        pairs = []
-        for channel, inverse in zip(information.channels, self.inverse, strict=True):
-            columns = np.zeros((len(channel.r_factor), len(self.root)))
-            columns[:, channel.columns] = channel.r_factor[:, :-1]
-            pairs.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
-        return pairs
-
-    def log_covariance(self, fraction: Array) -> Array:
-        """``(n, n)`` covariance of the logarithms of the gains, for a given share ``(n,)`` of independent samples."""
+    def covariance(self, fraction: Array) -> Array:
+        """Covariance of the unknowns of :meth:`system`, for a given share ``(n,)`` of independent samples."""
         J, _ = self.system(self.weights(fraction))
-        size = len(self.root)
-        return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
+        return np.asarray(np.linalg.inv(J.T @ J), dtype=float)
 
 
-def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[tuple[Array, Information]]:
+def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[LoadEquations]:
     """Merge the information of blocks with equal loads."""
     loads = {load.tobytes(): load for load, _ in blocks}
     return [
-        (load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
+        _load_equations(load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
         for key, load in loads.items()]
 
 
-def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
+def _load_equations(load: Array, information: Information) -> LoadEquations:
+    rows = []
+    for channel in information.channels:
+        rows.append(np.zeros((len(channel.r_factor), len(load) + 1)))
+        rows[-1][:, np.append(channel.columns, len(load))] = channel.r_factor
+    return LoadEquations(load, rows, information.counts)
+
+
+def _misplaced_loads(fit: GainFit, model: RobotModel, fraction: Array, wider: float) -> tuple[Finding, ...]:
     """Report loads on a single body that do not act at their declared position.
 
     The mass of a load sets the scale of all gains. A wrongly declared centre of mass makes the gains wrong, too, and
@@ -272,70 +282,44 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     fraction : (n,), independent share of the samples
     wider : factor by which deviations exceed deviations under independent noise
     """
-    declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
-    if not declared:
+    layout, size = model.layout, len(fit.prior)
+    of_links = [block.load[: layout.inertial_size].reshape(-1, BODY_PARAMETERS).any(axis=1) for block in fit.blocks]
+    loaded = [(number, int(links.argmax())) for number, links in enumerate(of_links) if links.sum() == 1]
+    if not loaded:
         return ()
-    numbers = {load.tobytes(): number for number, load in enumerate(declared)}
-    of_blocks = [numbers.get(load.tobytes()) for load, _ in fit.blocks]
-    starts = [_starts(load)[0] for load in declared]
-    masses = np.array([load[start] for load, start in zip(declared, starts, strict=True)])
-    moved = [load.copy() for load in declared]
-    for _ in range(_CENTRE_STEPS):
-        blocks = [
-            (load if number is None else moved[number], information)
-            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)]
-        try:
-            freed = replace(fit, blocks=blocks).converged()
-        except IdentificationError:
-            return ()  # masses alone do not determine the gains here, so positions of the loads stay unknown
-        change, covariance = _centre_step(freed, fraction, moved, starts)
-        moved = [load.copy() for load in moved]
-        for load, start, correction in zip(moved, starts, change, strict=True):
-            load[start + 1 : start + BODY_PARAMETERS] += correction
-        if np.abs(change[:, :3] / masses[:, None]).max() < _CENTRE_TOLERANCE_M:
-            break
-    findings = []
-    for number, (start, mass) in enumerate(zip(starts, masses, strict=True)):
-        moments = slice(start + 1, start + 4)
-        of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * number + 3)
-        deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[of_load, of_load])[-1])) / mass
-        centre = moved[number][moments] / mass
-        distance = float(np.linalg.norm(centre - declared[number][moments] / mass))
+    # First moments and inertias of the loads are further parameters, with a wide prior about zero.
+    new = [slice(size + _FREE_OF_LOAD * k, size + _FREE_OF_LOAD * (k + 1)) for k in range(len(loaded))]
+    none = np.zeros(_FREE_OF_LOAD * len(loaded))
+    wide_rows = [[np.insert(joint, none.size * [size], 0.0, axis=1) for joint in block.rows] for block in fit.blocks]
+    blocks = [
+        block._replace(load=np.append(block.load, none), rows=rows)
+        for block, rows in zip(fit.blocks, wide_rows, strict=True)]
+    start, deviations = [fit.parameters], []
+    for (number, link), columns in zip(loaded, new, strict=True):
+        load, rows, _ = blocks[number]
+        free = slice(layout.body(link).start + 1, layout.body(link).stop)
+        start.append(load[free].copy())
+        deviations.append(load[free.start - 1] * np.repeat([_LOAD_SIZE_M, _LOAD_SIZE_M**2], [3, 6]))
+        load[free] = 0.0
+        for joint in rows:
+            joint[:, columns] = joint[:, free]
+    root = block_diag(fit.root, np.diag(np.concatenate(deviations)))
+    try:
+        freed = GainFit(blocks, np.append(fit.prior, none), root, np.concatenate(start), fit.inverse).converged()
+    except IdentificationError:
+        return ()  # masses alone do not determine the gains here, so positions of the loads stay unknown
+    covariance, findings = root @ freed.covariance(fraction)[: len(root), : len(root)] @ root.T, []
+    for (number, link), columns in zip(loaded, new, strict=True):
+        mass, *declared = fit.blocks[number].load[layout.body(link)][:4]
+        moments = slice(columns.start, columns.start + 3)
+        deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[moments, moments])[-1])) / mass
+        centre = freed.parameters[moments] / mass
+        distance = float(np.linalg.norm(centre - np.array(declared) / mass))
         if distance < max(_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS * deviation):
             continue
-        link = fit.equations.model.link_names[start // BODY_PARAMETERS]
         place = ", ".join(f"{value:.3g}" for value in centre)
         evidence = (
             f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m away from the declared"
-            f" position, at ({place}) m in {link}")
-        findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, link))
+            f" position, at ({place}) m in {model.link_names[link]}")
+        findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, model.link_names[link]))
     return tuple(findings)
-
-
-def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], starts: Sequence[int]) -> tuple[Array, Array]:
-    """Best change ``(l, 9)`` of each load's first moments and inertia, and covariance ``(9 l, 9 l)`` of all changes."""
-    weights = fit.weights(fraction)
-    J, residuals = fit.system(weights)
-    count = _UNKNOWNS_PER_LOAD * len(loads)
-    K, row = np.zeros((len(J), count)), 0
-    for block in fit.blocks:
-        for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
-            for number, (load, start) in enumerate(zip(loads, starts, strict=True)):
-                if np.array_equal(block[0], load):
-                    columns_of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * (number + 1))
-                    unknown = columns[:, start + 1 : start + BODY_PARAMETERS]
-                    K[row : row + len(columns), columns_of_load] = weight * inverse * unknown
-            row += len(columns)
-    pairs = list(zip(loads, starts, strict=True))
-    sizes = np.repeat([_LOAD_SIZE_M, _LOAD_SIZE_M**2], [3, 6])
-    deviations = np.concatenate([load[start] * sizes for load, start in pairs])
-    values = np.concatenate([load[start + 1 : start + BODY_PARAMETERS] for load, start in pairs])
-    whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
-    change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]
-    covariance = np.linalg.inv(whole.T @ whole)[-count:, -count:]
-    return np.asarray(change, dtype=float).reshape(len(loads), _UNKNOWNS_PER_LOAD), np.asarray(covariance, dtype=float)
-
-
-def _starts(load: Array) -> list[int]:
-    """Column of the mass of every loaded body."""
-    return [BODY_PARAMETERS * int(body) for body in np.unique(np.flatnonzero(load) // BODY_PARAMETERS)]

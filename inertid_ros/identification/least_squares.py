@@ -168,11 +168,8 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
 
 def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> Array:
     """Weighted squared error ``(m,)`` per held-out equation, for parameter vectors ``(m, p)``."""
-    total = np.zeros(len(solutions))
-    for channel, weight in zip(held_out.channels, weights, strict=True):
-        extended = np.column_stack([solutions[:, channel.columns], np.full(len(solutions), -1.0)])
-        total += weight**2 * np.sum((extended @ channel.r_factor.T) ** 2, axis=1)
-    return total / max(int(held_out.counts.sum()), 1)
+    squares = np.array([channel.squared_error(solutions) for channel in held_out.channels])
+    return np.asarray(weights**2 @ squares / max(int(held_out.counts.sum()), 1))
 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:

@@ -10,12 +10,11 @@ from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters
-from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.information.information import ROUNDING_SHARE, Information
 from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
-_PERFECT_FIT_SHARE = 1e-9  # of the torque: a smaller residual is rounding
 _WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque; for base parameters, weaker joints count as this strong
 _TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque; weaker torques are raised to it
 
@@ -118,7 +117,7 @@ class LinearFit:
 
 def least_deviation(information: Information) -> Array:
     """Lower bound ``(n,)`` of residual deviations, above zero; a smaller residual is rounding of a perfect fit."""
-    return _PERFECT_FIT_SHARE * _level(information)
+    return ROUNDING_SHARE * _level(information)
 
 
 def _level(information: Information) -> Array:

@@ -161,7 +161,7 @@ class MapFit:
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
             # Solve under the current weights, from the last solution.
-            R, z = self.normalised_equations(fit.weights)
+            R, z = fit.normalised_equations
             try:
                 start = solution = self.map_problem.solve(R, z, fit.regularization, start)
             except ConvergenceError as error:
@@ -191,9 +191,10 @@ class MapFit:
             f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
             f" {relative[channel]:.1e} of its effort; check its unit (robot.effort_scale), or leave its effort out")
 
-    def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
+    @property
+    def normalised_equations(self) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without left-out parameters."""
-        return self._normalised(*self.data.information.whitened(weights))
+        return self._normalised(*self.data.information.whitened(self.weights))
 
     def _normalised(self, R: Array, z: Array) -> tuple[Array, Array]:
         R, z = self.map_problem.coordinates.normalise(R, z)
@@ -205,7 +206,7 @@ class MapFit:
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         ones = np.ones(len(estimate.weights))
         fit = replace(self, regularization=regularization, deviation=1 / estimate.weights, fraction=ones, discount=1.0)
-        fit = replace(fit, solution=self.map_problem.solve(*fit.normalised_equations(fit.weights), regularization))
+        fit = replace(fit, solution=self.map_problem.solve(*fit.normalised_equations, regularization))
         return fit.with_bodies_of_samples().parameters
 
     def with_bodies_of_samples(self) -> "MapFit":
@@ -383,7 +384,7 @@ class MapFit:
     @property
     def _inverse_hessian(self) -> Array:
         """Inverse Hessian ``(p, p)`` in physical parameters; fixed parameters have no variance."""
-        root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
+        root = regularizers.covariance_root(self.normalised_equations[0], self._solved, ~self._held)
         root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
         return np.asarray(root @ root.T)
 
@@ -401,7 +402,7 @@ class MapFit:
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         ratio = 1 / self.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * self.deviation**2
-        fitted = self.normalised_equations(self.weights)
+        fitted = self.normalised_equations
         held = model.layout if self.complete is None else self.complete.layout
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True

@@ -16,12 +16,11 @@ import attrs
 
 from inertid_ros import __version__
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.formats import open_file
+from inertid_ros.core.formats import file_checksum
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-_CHECKSUM_CHUNK_BYTES = 1 << 20
 _OPTIONS_IN_COMMANDS = {"CONFIGURED": ("--config",), "LOCKED": ("--lock",), "OPTIONS": ("--set", "--model", "--prior")}
 _VERSIONED_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
@@ -138,16 +137,6 @@ def checksum(recording: Recording) -> str:
     digest = hashlib.sha256()
     for channel in (recording.time, recording.position, recording.effort):
         digest.update(channel.astype("<f8").tobytes())
-    return digest.hexdigest()
-
-
-def file_checksum(*paths: Path) -> str:
-    """SHA-256 of the contents of files, one after the other."""
-    digest = hashlib.sha256()
-    for path in paths:
-        with open_file(path) as content:
-            while block := content.read(_CHECKSUM_CHUNK_BYTES):
-                digest.update(block)
     return digest.hexdigest()
 
 

@@ -26,6 +26,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia
 from inertid_ros.core.rotations import checked_quaternions, skew
 from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 
 from .payload import Quantity
@@ -37,7 +38,6 @@ _REWEIGHTINGS, _MAX_STEPS = 5, 20  # updates of the weights, and steps of each f
 _MAX_MASS_DEVIATION = 0.2  # share of the mass; small rotations of the sensor do not separate its load from its bias
 _MAX_INERTIA_DEVIATION = 0.2  # share of the inertia's largest element; a less certain inertia is not reported
 _RIDGE_SHARE = 1e-14  # relative to unit columns
-_INTERVAL = 1.96  # deviations of a 95 % interval
 _TILTED_RAD = 0.02  # tilt of a mount; a smaller tilt gives no notice
 _BODY, _INERTIA, _BIAS, _TILT = slice(0, 4), slice(4, 10), slice(10, 16), slice(16, 19)
 
@@ -97,7 +97,7 @@ class ForceSensorLoad:
         """Values of ``mass``, ``com``, ``bias`` or ``tilt``, with deviations and intervals."""
         values, deviations = (np.atleast_1d(x).tolist() for x in (getattr(self, name), self.deviations[name]))
         return tuple(
-            Quantity(value, deviation, (value - _INTERVAL * deviation, value + _INTERVAL * deviation))
+            Quantity(value, deviation, (value - NORMAL_95 * deviation, value + NORMAL_95 * deviation))
             for value, deviation in zip(values, deviations, strict=True)
         )
 

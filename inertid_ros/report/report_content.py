@@ -173,7 +173,7 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
     gains = outcome.drive_gains
     if gains is None:
         return None
-    factor = np.exp(1.96 * gains.relative_deviation)
+    factor = np.exp(NORMAL_95 * gains.relative_deviation)
     columns = {"joint": gains.joint_names, "gain": gains.values,
         "interval": np.column_stack([gains.values / factor, gains.values * factor]), "identified": gains.identified,
         "effort_scale": outcome.estimate.model.effort_scale}

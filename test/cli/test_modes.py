@@ -36,7 +36,7 @@ SOLVERS = {
     "pullback": "interior_point",
     "relative": "interior_point",
     "riemannian": "interior_point, successive convex models",
-    "point_mass": "osqp",
+    "point_mass": "clarabel",
     "geodesic": "geodesic least squares",
 }
 # Of link0, whose mass and centre of mass the recordings do not show: size, places and use of ellipsoids.
@@ -114,7 +114,7 @@ def distance(regularizer, bodies):
 def test_regularizers(folder, default, entropic, regularizer):
     """Of bodies that fit alike, those of a regularizer are the nearest to the URDF by its own distance."""
     if regularizer == "point_mass":
-        pytest.importorskip("osqp")
+        pytest.importorskip("cvxpy")
     spread = {} if regularizer == "geodesic" else {"identify.prior_spread": 1.0}
     report = identify(folder, {"identify.regularizer": regularizer, **spread})
     bodies, other = bodies_of(report), bodies_of(entropic if spread else default)

@@ -21,7 +21,7 @@ ROS_LAYERS = {"ros", "nodes"}
 ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
-OPTIONAL = {"cvxpy", "clarabel", "osqp", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
+OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
 OPTIONAL |= {"threadpoolctl", "xacro"}
 # Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
 OF_ROS = {"rclpy", "rosbag2_py"}
@@ -29,7 +29,7 @@ OF_ROS = {"rclpy", "rosbag2_py"}
 INDIRECT = {"lz4", "compression", "backports", "coal"}
 # In package.xml without being imported by name.
 NOT_IMPORTED = {
-    "python3-cvxpy-pip": "brings Clarabel and OSQP, which options choose",
+    "python3-cvxpy-pip": "brings Clarabel, which options choose",
     "ros2launch": "the command that starts the launch files",
     "rosbag2_storage_mcap": "plugin of rosbag2_py",
     "rosbag2_storage_sqlite3": "plugin of rosbag2_py",

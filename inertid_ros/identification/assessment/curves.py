@@ -12,7 +12,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.drives import fading_direction, friction_direction, friction_torque
+from inertid_ros.robot.drives import fading_direction, friction_direction
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
@@ -108,9 +108,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     fastest = np.abs(all_v).max(axis=0, initial=0.0)
     even = np.linspace(-1.0, 1.0, _CURVE_SPEEDS)[:, None]
     speeds = even * np.abs(even) * fastest  # denser near zero, since friction changes sign there
-    terms = {term: estimate.drive(term) for term in FRICTION_TERMS}
-    friction = friction_torque(speeds, terms, layout.stribeck_speed, layout.transition_speed[:joints])
-    deviation = _deviation(estimate, speeds)
+    friction, deviation = _friction(estimate, speeds)
     fitted = equations.of_joints(estimate.effective_counts) > 0
     return tuple(
         FrictionCurve(name, all_v[:, i], all_torque[:, i], speeds[:, i], friction[:, i], deviation[:, i])
@@ -118,8 +116,8 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
         if fitted[i] and fastest[i] > 0)
 
 
-def _deviation(estimate: Estimate, speeds: Array) -> Array:
-    """``(S, n)`` standard deviation of friction at speeds ``(S, n)``, from the covariance of its terms."""
+def _friction(estimate: Estimate, speeds: Array) -> tuple[Array, Array]:
+    """Friction ``(S, n)`` at speeds ``(S, n)``, and its standard deviation from the covariance of its terms."""
     layout = estimate.layout
     direction = friction_direction(speeds, layout.transition_speed[: speeds.shape[1]])
     fading = fading_direction(direction, speeds, layout.stribeck_speed)
@@ -128,7 +126,8 @@ def _deviation(estimate: Estimate, speeds: Array) -> Array:
     slopes = np.stack([values[term] for term in present])  # (k, S, n)
     columns = np.array([np.arange(layout.size)[layout.drive(term)] for term in present])  # (k, n)
     covariance = estimate.covariance[columns[:, None, :], columns[None, :, :]]  # (k, k, n)
-    return np.sqrt(np.maximum(np.einsum("asn,abn,bsn->sn", slopes, covariance, slopes), 0.0))
+    variance = np.einsum("asn,abn,bsn->sn", slopes, covariance, slopes)
+    return np.einsum("asn,an->sn", slopes, estimate.parameters[columns]), np.sqrt(np.maximum(variance, 0.0))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ no elastic joints, but their effect on the other parameters widens the intervals
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from inertid_ros.robot.model import RobotModel
 
 _DEFLECTION = 1e-3  # typical, at the RMS torque of a joint [rad or m]: a strain wave gear of 20 kN m/rad at 20 N m
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
-_MIN_PIECE_SAMPLES = 16  # a shorter piece is only filter transient
 _SHOWN_DEVIATIONS, _SHOWN_DEFLECTION = 5.0, 2e-4  # of a reported deflection; model errors resemble smaller ones
 _MAX_SIGNAL_TO_NOISE = 1e5  # weight times RMS torque; above, normal equations lose their digits
 _STEP = 0.1  # of the typical deflection, for differences
@@ -132,17 +130,10 @@ def _effects(model: RobotModel, bodies: Array, samples: Samples, rigid: Array, c
     return np.where(samples.mask[::stride], effects, 0.0)
 
 
-def _pieces(samples: Samples) -> Iterator[slice]:
-    """Rows of the pieces without gaps that are long enough to filter."""
-    breaks = np.flatnonzero(np.diff(samples.time) > 1.5 * samples.period) + 1
-    edges = [0, *breaks.tolist(), len(samples)]
-    return (slice(*ends) for ends in pairwise(edges) if ends[1] - ends[0] >= _MIN_PIECE_SAMPLES)
-
-
 def _by_piece(samples: Samples, function: Callable[[Array], Array], values: Array) -> Array:
     """Apply a function to the values ``(N, n)`` of every piece; zero between the pieces."""
     out = np.zeros_like(values)
-    for rows in _pieces(samples):
+    for rows in samples.even_rows():
         out[rows] = function(values[rows])
     return out
 

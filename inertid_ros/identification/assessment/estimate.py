@@ -17,6 +17,7 @@ from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.solvers.convex_program import Solution
 from inertid_ros.identification.solvers.coordinates import (
     TYPICAL_PRIOR_SPREAD,
+    body_spreads,
     prior_coordinates,
     prior_covariance_root,
 )
@@ -189,9 +190,7 @@ class Estimate:
     @property
     def prior_spreads(self) -> Array:
         """``(nb,)`` prior spread of every link and rotor."""
-        common = np.full(len(self.layout.body_names), self.prior_spread)
-        single = self.own_prior_spreads
-        return common if single is None else np.where(np.isnan(single), common, single)
+        return body_spreads(self.prior_spread, self.own_prior_spreads, len(self.layout.body_names))
 
     @cached_property
     def interval(self) -> Array:
@@ -244,8 +243,7 @@ def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
     with an identified parameter does not count as identified.
     """
     information, base = estimate.information, estimate.base
-    fraction = estimate.effective_counts / np.maximum(information.counts, 1)
-    R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
+    R = information.independent(estimate.residual_deviation, estimate.effective_counts).R
     coordinates = prior_coordinates(estimate.model, information)
     root = prior_covariance_root(coordinates, estimate.prior_spreads)
     # Share of each base parameter's prior variance that remains after the data.
@@ -253,8 +251,8 @@ def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
     remaining = np.sum(inverse_root(np.vstack([R[:, base.independent] * sizes, np.eye(base.count)])) ** 2, axis=1)
     # Distance from the prior, in deviations of the prior or of the estimate, whichever is larger. A prior spread that
     # was estimated from the data counts as at most the typical prior spread.
-    single = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
-    spreads = np.where(single, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
+    common = min(estimate.prior_spread, TYPICAL_PRIOR_SPREAD)
+    spreads = body_spreads(common, estimate.own_prior_spreads, len(estimate.prior_spreads))
     scale = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
     scale = np.maximum(scale, estimate.standard_deviation)
     with np.errstate(divide="ignore", invalid="ignore"):

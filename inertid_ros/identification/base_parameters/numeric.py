@@ -128,11 +128,17 @@ def visible_rank(singular: Array) -> tuple[int, float]:
     return int(last) + 1, float(ratios[last])
 
 
-def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
-    """Choose ``(k,)`` columns to regroup, ascending, from an orthonormal null space ``(p, k)`` of the regressor.
+def regrouped(null_space: Array, order: Sequence[int]) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Choose ``k`` columns to regroup, from an orthonormal null space ``(p, k)`` of the regressor.
 
     Columns of the regressor are tried in ``order``. A column is chosen if it has a clear part of a null direction that
     the columns chosen before do not cover. If too few columns have a clear part, the threshold is lowered.
+
+    Returns
+    -------
+    independent, dependent : ndarray, shape (p - k,) and (k,)
+        Columns kept and columns regrouped, ascending.
+    regrouping : (p - k, k), see :class:`ColumnChoice`
     """
     rest = null_space.copy()
     chosen: list[int] = []
@@ -147,7 +153,10 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
                 if len(chosen) == wanted:
                     break
         threshold *= 0.1
-    return np.sort(np.array(chosen, dtype=int))
+    dependent = np.sort(np.array(chosen, dtype=int))
+    independent = np.setdiff1d(np.arange(len(null_space)), dependent)
+    regrouping = -np.linalg.solve(null_space[dependent].T, null_space[independent].T).T
+    return independent, dependent, np.asarray(regrouping, dtype=float)
 
 
 class Span(NamedTuple):
@@ -172,11 +181,7 @@ def span(rows: Array) -> Span:
 def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
     """Choose columns of conditions ``(k, n)`` whose elements are of the order of one."""
     spanned = span(rows)
-    dependent = choose_dependent(spanned.rest.T, order)
-    kept = np.ones(rows.shape[1], dtype=bool)
-    kept[dependent] = False
-    independent = np.flatnonzero(kept)
-    mixing: Array = -np.linalg.solve(spanned.rest[:, dependent], spanned.rest[:, independent]).T.astype(float)
+    independent, dependent, mixing = regrouped(spanned.rest.T, order)
     mixing[np.abs(mixing) < NEGLIGIBLE_COEFFICIENT] = 0.0
     return ColumnChoice(independent, dependent, mixing, spanned.gap)
 
@@ -222,19 +227,14 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
     return replace(excited, dependent=dependent, regrouping=projection[:, dependent])
 
 
-def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
+def structural_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of the robot itself, from random states rather than from a recording.
 
     Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. The closed form,
     :func:`.closed_form_base_parameters`, gives the same result much faster.
-
-    Parameters
-    ----------
-    states : int, optional
-        Number of random states; 0 takes as many as the first joint alone needs for all its columns.
     """
-    generator, n = np.random.default_rng(seed), model.joints
-    states = states or 12 * len(model.link_names) + 20
+    generator, n = np.random.default_rng(0), model.joints
+    states = 12 * len(model.link_names) + 20  # as many as the first joint alone needs for all its columns
     q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
     q[:, model.slides] /= np.pi
     if model.free:
@@ -256,13 +256,10 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     scaled = r_factor(R[:, used] / scale)
     _, singular, directions = np.linalg.svd(scaled)
     rank, gap = visible_rank(singular)
-    null_space = directions[rank:].T
     order = dependence_order(layout)
     local = np.full(layout.size, -1)
     local[used] = np.arange(len(used))
-    dropped = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
-    kept = np.setdiff1d(np.arange(len(used)), dropped)
-    mixing = -np.linalg.solve(null_space[dropped].T, null_space[kept].T).T
+    kept, dropped, mixing = regrouped(directions[rank:].T, [int(k) for k in local[order] if k >= 0])
     mixing[np.abs(mixing) < _NEGLIGIBLE_MIXING * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
     independent = used[kept]
     dependent = np.setdiff1d(columns, independent)

@@ -1,7 +1,7 @@
 """Quality of data: sufficiency for a fit, the error of the preparation alone, and gross outliers."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,8 +20,7 @@ _MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less whee
 _EXCITED_SHARE = 1e-9  # of the largest singular value; smaller values are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
-_MIN_EVEN_SAMPLES, _MAX_EVEN_SAMPLES = 16, 4096  # samples of an evaluated piece
-_PIECE_GAP_PERIODS = 1.5  # in sample periods; a longer gap ends a piece
+_MAX_EVEN_SAMPLES = 4096  # of an evaluated piece
 _SETTLING_CUTOFF_PERIODS = 5.0  # in periods of the cutoff; both ends of a piece are left out while filters settle
 _SURE_NOISE_SHARE = 0.5  # certain share of a noise level: spectra scatter, and noise may not be white
 _DERIVED_TOLERANCE = 0.01  # of the acceleration: if it differs more from the derivative of velocity, it was measured
@@ -132,23 +131,13 @@ def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
     variance, counts = np.zeros(equations.count), np.zeros(equations.count)
     for samples in recordings:
         if equations.equation_type == "force" and samples.cutoff_hz > 0:
-            for piece in _even_pieces(samples):
+            for rows in samples.even_rows():
+                cut = max(0, (rows.stop - rows.start - _MAX_EVEN_SAMPLES) // 2)  # only the middle of a long piece
+                piece = samples.select(slice(rows.start + cut, rows.stop - cut))
                 count = piece.mask.sum(axis=0)
                 counts += count
                 variance += count * _variance(equations, piece)
     return np.sqrt(variance / np.maximum(counts, 1))
-
-
-def _even_pieces(samples: Samples) -> Iterator[Samples]:
-    """Yield pieces of evenly spaced samples, and only the middle of long pieces."""
-    steps = np.diff(samples.time)
-    if not len(steps):
-        return
-    edges = [0, *(np.flatnonzero(steps > _PIECE_GAP_PERIODS * np.median(steps)) + 1), len(samples)]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
-        cut = max(0, (end - start - _MAX_EVEN_SAMPLES) // 2)
-        if end - start >= _MIN_EVEN_SAMPLES:
-            yield samples.select(slice(int(start + cut), int(end - cut)))
 
 
 def _variance(equations: Equations, samples: Samples) -> Array:

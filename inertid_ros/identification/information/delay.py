@@ -9,8 +9,8 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equations import Equations, equations_of
-from inertid_ros.robot.kinematics import BATCH, batches
+from inertid_ros.regressors.equations import Equations, dense_equations, equations_of
+from inertid_ros.robot.kinematics import batches
 from inertid_ros.robot.model import RobotModel
 
 from .residuals import effective_fraction
@@ -60,26 +60,18 @@ class ShiftedTorque:
         block = samples.select(slice(rows.start, rows.stop, stride))
         first, last = samples.time[[0, -1]]
         mask = block.mask & ((block.time >= first + MAX_DELAY_S) & (block.time <= last - MAX_DELAY_S))[:, None]
-        writer = equations.writer()
-        sizes = [span.stop - span.start - 1 for span in writer.spans]
-        gram = [np.zeros((size, size)) for size in sizes]
-        moments = [np.zeros((len(SHIFTS_S), size)) for size in sizes]
+        gram = [np.zeros((len(columns), len(columns))) for columns in equations.columns]
+        moments = [np.zeros((len(SHIFTS_S), len(columns))) for columns in equations.columns]
         energy = np.zeros((equations.count, len(SHIFTS_S)))
-        work = np.zeros((equations.count, writer.width, BATCH))
-        for part in batches(len(block)):
+        masked = replace(block, mask=mask)
+        for part, blocks in zip(batches(len(block)), dense_equations(equations, masked), strict=True):
             shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last))
-            new = work[..., : len(shifted)]
-            writer.write(block, part, new)
-            for channel, span in enumerate(writer.spans):
-                used = mask[part, channel]
-                rows_of_channel, b = new[channel, span.start : span.stop - 1][:, used], shifted[used, :, channel]
-                gram[channel] += stride * (rows_of_channel @ rows_of_channel.T)
-                moments[channel] += stride * (rows_of_channel @ b).T
+            for channel, (A, _) in enumerate(blocks):
+                b = shifted[mask[part, channel], :, channel]
+                gram[channel] += stride * (A.T @ A)
+                moments[channel] += stride * (b.T @ A)
                 energy[channel] += stride * np.sum(b**2, axis=0)
-        expanded = list(zip(gram, moments, writer.expansions, strict=True))
-        return cls(
-            equations.columns, tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
-            tuple(products @ expansion for _, products, expansion in expanded), energy, stride * mask.sum(axis=0))
+        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0))
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":

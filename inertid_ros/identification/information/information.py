@@ -88,9 +88,10 @@ class Channel:
     r_factor: Array
     count: int
 
-    def squared_error(self, parameters: Array) -> float:
-        """``|A x - b|^2`` for a whole parameter vector."""
-        return float(np.sum((self.r_factor @ np.append(parameters[self.columns], -1.0)) ** 2))
+    def squared_error(self, parameters: Array) -> Array:
+        """``|A x - b|^2`` for whole parameter vectors ``(..., p)``."""
+        extended = np.concatenate([parameters[..., self.columns], -np.ones((*parameters.shape[:-1], 1))], axis=-1)
+        return np.asarray(np.sum((extended @ self.r_factor.T) ** 2, axis=-1))
 
     def expected_square(self, covariance: Array) -> float:
         """Expectation of ``|A x|^2`` for parameters of zero mean and covariance ``(p, p)``."""
@@ -186,6 +187,14 @@ class Information:
             blocks.append((np.arange(size), self.earlier.rows))
         whole = r_factor_of_blocks(blocks, size)
         return whole[:size, :size], whole[:size, size]
+
+    def independent(self, deviation: Array, effective_counts: Array) -> EarlierEquations:
+        """Whitened equations under residuals of a ``deviation (c,)``, with the weight of the independent samples alone.
+
+        ``effective_counts (c,)`` are the independent samples per channel.
+        """
+        share = np.minimum(effective_counts / np.maximum(self.counts, 1), 1.0)
+        return EarlierEquations(*self.whitened(np.sqrt(share) / deviation))
 
     @property
     def contained(self) -> np.ndarray:
@@ -372,8 +381,7 @@ def earlier_information(
             "earlier information: is of another robot, of other drive terms, or not of joint torques; run the"
             " identification again with the present options of the robot")
     deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
-    shares = counts / np.maximum(information.counts, 1)
-    root, _ = information.whitened(np.sqrt(shares) / deviation)
+    root = information.independent(deviation, counts).R
     joints = [information.names.index(joint) for joint in model.joint_names]
     weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
     if not (np.isfinite(weights) & (weights > 0)).all():

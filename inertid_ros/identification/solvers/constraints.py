@@ -207,18 +207,8 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
         locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie inside, too
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
-    wide = _widened(convex_program, size)
+    wide = convex_program.over(np.eye(layout.size, size))
     inside = _stack(rows, size)
     length = np.linalg.norm(inside.matrix, axis=1)
     inside = LinearConstraints(inside.matrix / length[:, None], inside.shift / length, inside.names)
     return replace(wide, inequalities=wide.inequalities + inside, blocks=wide.blocks + blocks)
-
-
-def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
-    def padded(columns: Array) -> Array:
-        return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, size - columns.shape[-1])])
-
-    constraints = {name: getattr(convex_program, name) for name in ("inequalities", "equalities", "blocks")}
-    return replace(
-        convex_program, R=padded(convex_program.R), linear=padded(convex_program.linear),
-        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()})

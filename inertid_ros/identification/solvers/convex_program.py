@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, pseudo_inertia
 from inertid_ros.core.qr import r_factor
 
 _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
@@ -82,9 +82,30 @@ class ConvexProgram:
     def r_factor(self) -> Array:
         return r_factor(np.column_stack([self.R, self.z]))
 
+    def over(self, expansion: Array) -> "ConvexProgram":
+        """Program over unknowns ``u`` with ``x = expansion @ u``; bodies and positive columns keep their numbers."""
+        constraints = {name: getattr(self, name) for name in ("inequalities", "equalities", "blocks")}
+        return replace(
+            self, R=self.R @ expansion, linear=expansion.T @ self.linear,
+            **{name: replace(rows, matrix=rows.matrix @ expansion) for name, rows in constraints.items()})
+
     def gradient(self, x: Array) -> Array:
         """Gradient ``(p,)`` of the quadratic and linear part, without the rounding errors of ``gram``."""
         return self.R.T @ (self.R @ x - self.z) + self.linear
+
+    def barrier_derivatives(self, x: Array) -> tuple[Array, Array]:
+        """Gradient ``(p,)`` and Hessian ``(p, p)`` of the soft terms."""
+        gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
+        for body in np.flatnonzero(self.body_weights):
+            inside, weight = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1)), self.body_weights[body]
+            turned = np.linalg.inv(pseudo_inertia(x[inside])) @ PSEUDO_INERTIA_BASIS  # S^-1 E_k
+            gradient[inside] -= weight * np.trace(turned, axis1=1, axis2=2)
+            hessian[inside, inside] += weight * np.einsum("kij,lji->kl", turned, turned)
+        soft = self.positive_weights > 0
+        columns, weights = self.positive[soft], self.positive_weights[soft]
+        gradient[columns] -= weights / x[columns]
+        hessian[columns, columns] += weights / x[columns] ** 2
+        return gradient, hessian
 
     def matrices(self, x: Array) -> Array:
         bodies = len(self.body_weights)

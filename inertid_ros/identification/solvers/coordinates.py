@@ -224,6 +224,11 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     return np.diag(np.maximum(prior, _MIN_PRIOR_SIZE_SHARE * np.linalg.norm(metric, axis=1)))
 
 
+def body_spreads(common: float, own: Array | None, bodies: int) -> Array:
+    """Prior spread ``(nb,)`` of every body: its own, or the common spread if its own is NaN or none is given."""
+    return np.full(bodies, common) if own is None else np.where(np.isnan(own), common, own)
+
+
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:
     """Square root ``(p, p)`` of the covariance ``root @ root.T`` of the prior.
 

@@ -165,10 +165,8 @@ class _Objective:
 
     def directional_derivative(self, x: Array, step: Array) -> float:
         """Derivative of the objective along a step, including the log barriers."""
-        along = float(self.gradient(x) @ step)
-        soft = self.convex_program.positive_weights > 0
-        columns = self.convex_program.positive[soft]
-        return along - float(np.sum(self.convex_program.positive_weights[soft] * step[columns] / x[columns]))
+        barrier, _ = self.convex_program.barrier_derivatives(x)
+        return float((self.gradient(x) + barrier) @ step)
 
     def _bodies(self, x: Array) -> Array:
         return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)

@@ -79,7 +79,10 @@ class MapProblem:
             Contradicting constraints, constraints that the regularizer cannot take, or no optimum.
         """
         if regularization.regularizer == "point_mass":
-            return self._point_masses(R, z, regularization)
+            assert regularization.points is not None, "completed() comes first"
+            points_lie_inside = replace(self, constraints=attrs.evolve(self.constraints, inside={}))
+            convex_program = points_lie_inside.convex_program(R, z, replace(regularization, regularizer="riemannian"))
+            return solve_point_masses(convex_program, regularization.points, regularization.weight)
         if regularization.regularizer == "geodesic":  # needs samples, see with_geodesic_bodies
             return self.solve(R, z, replace(regularization, regularizer="entropic"), start)
         convex_program = self.convex_program(R, z, regularization)
@@ -121,17 +124,6 @@ class MapProblem:
         curvature = None if solution.curvature is None else marginal_hessian(solution.curvature, size)
         hessian = marginal_hessian(solution.hessian, size)
         return replace(solution, x=solution.x[:size], hessian=hessian, curvature=curvature)
-
-    def _point_masses(self, R: Array, z: Array, regularization: Regularization) -> Solution:
-        assert regularization.points is not None, "completed() comes first"
-        if self.constraints.com_inside:
-            raise IdentificationError(
-                "regularizer 'point_mass': centres of mass cannot be bounded separately; bound the links, or choose"
-                " another regularizer")
-        points_lie_inside = attrs.evolve(self.constraints, inside={})
-        convex_program = replace(self, constraints=points_lie_inside).convex_program(
-            R, z, replace(regularization, regularizer="riemannian"))
-        return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
     def with_geodesic_bodies(
             self, entropic: Solution, A: Array, b: Array, regularization: Regularization) -> Solution:

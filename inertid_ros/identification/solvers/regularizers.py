@@ -47,7 +47,7 @@ class Regularization:
         - relative: distance of parameters relative to their prior ([vanDerGaag2024]_ sec. III-C), for a prior with
           errors of some per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
           the cone;
-        - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
+        - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by Clarabel;
         - geodesic: geodesic distance to the prior and to the hyperplane of every sample's equation ([Lee2019]_ eq.
           3.4.37). Gross errors hardly move its minimum, but noise of the size of the torque makes many minima.
     drive_weight : float
@@ -84,11 +84,9 @@ class Regularization:
         """Weight of the squared distance: ``exp(-weight d^2)`` is a normal density with the prior spread."""
         return 0.5 / self.prior_spread**2
 
-    def spreads(self, bodies: int, of_all: float | None = None) -> Array:
-        """Prior spread ``(nb,)`` of every body; ``of_all``, if given, applies to bodies without a separate spread."""
-        of_all = self.prior_spread if of_all is None else of_all
-        single = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
-        return np.where(np.isnan(single), of_all, single)
+    def spreads(self, bodies: int) -> Array:
+        """Prior spread ``(nb,)`` of every body."""
+        return distances.body_spreads(self.prior_spread, self.own_prior_spreads, bodies)
 
     @property
     def distance(self) -> Distance:
@@ -166,7 +164,7 @@ def prior_spread_of_largest_evidence(
     held : bool (p,), fixed parameters; fixed body parameters count as free
     """
     bodies = slice(0, layout.inertial_size)
-    free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
+    free = np.isnan(distances.body_spreads(np.nan, regularization.own_prior_spreads, len(layout.body_names)))
     columns = np.repeat(free, BODY_PARAMETERS)
     root = covariance_root(R, solution, ~held | (np.arange(layout.size) < layout.inertial_size))
     curvature = _prior_curvature(R, solution)[bodies, bodies][columns]

@@ -1,17 +1,16 @@
-"""Solvers of other packages, imported when they are chosen: CVXPY with Clarabel, and OSQP for point masses."""
+"""The solver Clarabel by CVXPY, imported when it is needed: for any convex program, and for bodies of point masses."""
 
 import importlib
 import logging
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import scipy
-from scipy import sparse
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
@@ -25,13 +24,9 @@ from inertid_ros.core.inertial_parameters import (
 )
 
 from .convex_program import ConvexProgram, Solution
-from .coordinates import TRACE, Entropic
 
 _CLARABEL_GAP = 1e-8  # relative; Clarabel's default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7
-_OSQP_TOLERANCE = 1e-9
-_OSQP_ACCEPTED_GAP = 1e-6
-_OSQP_ITERATIONS = 100_000
 POINTS_PER_BODY = 100  # random points per body
 _REGION_EXTENT = 1.5  # default region of a body: this multiple of the solid ellipsoid with the body's second moments
 _EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
@@ -81,14 +76,20 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
             problem.solve(solver=cp.CLARABEL)
     except cp.SolverError as error:
         raise IdentificationError(f"Clarabel failed ({str(error).splitlines()[0]}); use the built-in solver") from None
+    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        names = [rows.names for rows in (convex_program.inequalities, convex_program.equalities, convex_program.blocks)]
+        raise IdentificationError(
+            f"solver: the constraints contradict one another or the bodies; relax one of: {', '.join(sum(names, ()))}")
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
         raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
     solution = np.asarray(x.value, dtype=float)
-    hessian = _soft_hessian(convex_program, solution)
+    barrier_gradient, barrier_hessian = convex_program.barrier_derivatives(solution)
+    hessian = convex_program.gram + barrier_hessian
     objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
     if problem.status == cp.OPTIMAL_INACCURATE:  # unreliable; the KKT residual of a smooth program is reliable
-        gap = _squared_residual(convex_program, solution, hessian)
+        gradient = convex_program.gradient(solution) + barrier_gradient
+        gap = float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
         if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
@@ -96,35 +97,13 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
         iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
-def _squared_residual(convex_program: ConvexProgram, x: Array, hessian: Array) -> float:
-    bodies, positive = x[: BODY_PARAMETERS * len(convex_program.body_weights)], convex_program.positive
-    pull = TRACE - Entropic().gradient(bodies.reshape(-1, BODY_PARAMETERS))  # tr(S^-1 E_k)
-    gradient = convex_program.gradient(x)
-    gradient[: bodies.size] -= (convex_program.body_weights[:, None] * pull).ravel()
-    gradient[positive] -= convex_program.positive_weights / x[positive]
-    return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
-
-
-def _soft_hessian(convex_program: ConvexProgram, x: Array) -> Array:
-    hessian = convex_program.gram.copy()
-    for body in np.flatnonzero(convex_program.body_weights > 0):
-        rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-        hessian[rows, rows] += convex_program.body_weights[body] * Entropic().hessian(x[None, rows])[0]
-    soft = convex_program.positive_weights > 0
-    columns = convex_program.positive[soft]
-    hessian[columns, columns] += convex_program.positive_weights[soft] / x[columns] ** 2
-    return hessian
-
-
-def _imported(name: str, use: str, title: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise IdentificationError(f"{use} needs {title}, which is not installed; pip install {name}") from None
-
-
 def _cvxpy() -> ModuleType:
-    cp = _imported("cvxpy", "solver 'clarabel'", "CVXPY")
+    try:
+        cp = importlib.import_module("cvxpy")
+    except ImportError:
+        raise IdentificationError(
+            "solver 'clarabel' and regularizer 'point_mass' need CVXPY, which is not installed; pip install cvxpy"
+        ) from None
     if "CLARABEL" not in cp.installed_solvers():
         raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
     return cp
@@ -136,25 +115,23 @@ class PointMasses:
 
     Attributes
     ----------
-    matrix : (10 nb, N), map from masses to parameters of the bodies, in normalised coordinates
-    prior : (N,), masses [kg] that make up the prior, as even as possible
+    blocks : (10, k) per body, map from its masses to its parameters, in normalised coordinates
+    prior : (N,), masses [kg] of all bodies that make up the prior, as even as possible
     """
 
-    matrix: Array
+    blocks: tuple[Array, ...]
     prior: Array
     positions: tuple[Array, ...]
 
     @property
     def scale(self) -> float:
         """Factor that makes ``|mu - mu0|^2`` agree with squared geodesic distance if all masses grow by one factor."""
-        return 2 * len(self.positions) / float(self.prior @ self.prior)
+        return 2 * len(self.blocks) / float(self.prior @ self.prior)
 
     @property
     def metric(self) -> Array:
         """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that yields a change of the parameters."""
-        starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
-        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
-        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
+        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in self.blocks])
 
 
 def point_masses(
@@ -180,7 +157,7 @@ def point_masses(
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
-    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
+    return PointMasses(tuple(columns), np.concatenate(masses), tuple(positions))
 
 
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
@@ -231,65 +208,26 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
-    Bodies consist of point masses that must not be negative ([Lee2019]_ eq. 3.5.54): a quadratic program for OSQP. The
-    Hessian is with respect to the parameters, without the bounds on masses.
+    Bodies consist of point masses that must not be negative ([Lee2019]_ eq. 3.5.54). The Hessian is with respect to the
+    parameters, without the bounds on masses.
 
     Parameters
     ----------
     convex_program : ConvexProgram
-        Program without a distance of the bodies; with linear constraints but without blocks. Weak log barriers of its
-        positive parameters become plain bounds.
+        Program without a distance of the bodies. Weak log barriers of its positive parameters become plain bounds.
     """
-    if len(convex_program.blocks):
-        raise IdentificationError(
-            f"point masses: '{convex_program.blocks.names[0]}' is not a linear constraint; drop it or use another"
-            " regularizer")
-    began = time.perf_counter()
-    inertial = len(points.matrix)
-    others = np.eye(convex_program.R.shape[1] - inertial)
-    expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
-    solver = _imported("osqp", "regularizer 'point_mass'", "OSQP").OSQP()
-    solver.setup(
-        *_matrices(convex_program, points, weight, expansion), eps_abs=_OSQP_TOLERANCE, eps_rel=_OSQP_TOLERANCE,
-        max_iter=_OSQP_ITERATIONS, polishing=True, verbose=False)
-    result = solver.solve(raise_error=False)
-    if "infeasible" in result.info.status:
-        names = convex_program.inequalities.names + convex_program.equalities.names
-        raise IdentificationError(
-            f"solver: the constraints contradict one another or the point masses; relax one of: {', '.join(names)}")
-    unknowns, count = np.asarray(result.x[: expansion.shape[1]], dtype=float), len(points.prior)
-    bounded = np.concatenate([np.arange(count), count + convex_program.positive - inertial])
-    unknowns[bounded] = np.maximum(unknowns[bounded], 0.0)
-    x, change = expansion @ unknowns, unknowns[:count] - points.prior
-    residual = convex_program.R @ x - convex_program.z
-    objective = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
-    objective += weight * points.scale * float(change @ change)
-    gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
-    if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
-        raise IdentificationError(
-            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer")
+    inertial, count = BODY_PARAMETERS * len(points.blocks), len(points.prior)
+    # Unknowns are the masses of all points, then the drives; the distance becomes rows of the equations.
+    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - inertial))
+    over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
+    positive = np.concatenate([np.arange(count), convex_program.positive + count - inertial])
+    over_masses = replace(
+        over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
+        z=np.concatenate([over_masses.z, root * points.prior]), body_weights=np.zeros(0), positive=positive,
+        positive_weights=np.zeros(len(positive)))
+    solution = solve_with_clarabel(over_masses)
+    unknowns = solution.x.copy()
+    unknowns[positive] = np.maximum(unknowns[positive], 0.0)
     hessian = convex_program.gram.copy()
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
-    return Solution(
-        x=x, hessian=hessian, objective=objective, gap=gap, solver="osqp", iterations=int(result.info.iter),
-        seconds=time.perf_counter() - began)
-
-
-def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:
-    """OSQP's ``P, q, A, l, u``; unknowns are masses, drives and the residuals of the equations."""
-    masses, count, rows = len(points.prior), expansion.shape[1], len(convex_program.z)
-    curvature = np.concatenate([np.full(masses, 2 * weight * points.scale), np.zeros(count - masses), np.ones(rows)])
-    linear = expansion.T @ convex_program.linear
-    linear[:masses] -= 2 * weight * points.scale * points.prior
-    lower = np.full(count, -np.inf)
-    lower[:masses] = 0.0
-    inertial = points.matrix.shape[0]
-    lower[masses + convex_program.positive - inertial] = 0.0
-    inequalities, equalities = convex_program.inequalities, convex_program.equalities
-    constraint = np.vstack([convex_program.R, equalities.matrix, inequalities.matrix]) @ expansion
-    slack = sparse.vstack([-sparse.eye(rows), sparse.csc_matrix((len(equalities) + len(inequalities), rows))])
-    A = sparse.bmat([[sparse.csc_matrix(constraint), slack], [sparse.eye(count), None]], format="csc")
-    fixed = np.concatenate([convex_program.z, -equalities.shift])
-    low = np.concatenate([fixed, -inequalities.shift, lower])
-    high = np.concatenate([fixed, np.full(len(inequalities) + count, np.inf)])
-    return sparse.diags(curvature, format="csc"), np.concatenate([linear, np.zeros(rows)]), A, low, high
+    return replace(solution, x=expansion @ unknowns, hessian=hessian)

@@ -72,7 +72,7 @@ def _point_mass_objective(map_problem, equations, regularization):
     cp = pytest.importorskip("cvxpy")
     (R, z), points, layout = equations, regularization.points, map_problem.coordinates.layout
     masses, drives = cp.Variable(len(points.prior), nonneg=True), cp.Variable(layout.size - layout.inertial_size)
-    x = cp.hstack([points.matrix @ masses, drives])
+    x = cp.hstack([block_diag(*points.blocks) @ masses, drives])
     offsets = np.arange(layout.size)[layout.drive("offset")]
     objective = 0.5 * cp.sum_squares(R @ x - z) + regularization.drive_weight * cp.sum(x[layout.non_negative])
     objective += 0.5 * cp.sum_squares(x[offsets]) / regularization.offset_deviation**2
@@ -114,7 +114,7 @@ def test_points_make_up_the_prior_inside_their_region():
         regions.append((f"link{index}", shapes))
     points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
     assert (points.prior >= 0).all()
-    np.testing.assert_allclose((points.matrix @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose((block_diag(*points.blocks) @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
     for positions, (_, region) in zip(points.positions, regions, strict=False):
         offsets = [(positions - ellipsoid.centre, np.linalg.inv(ellipsoid.shape)) for ellipsoid in region]
         levels = [np.einsum("ki,ij,kj->k", offset, quadric, offset) for offset, quadric in offsets]
@@ -225,20 +225,27 @@ def test_geodesic_fits_the_hyperplanes_of_samples():
     assert "of 300 equations discarded" in estimate.solution.solver
 
 
-def test_geodesic_refuses_constraints_and_points_refuse_centres():
+def test_geodesic_refuses_constraints():
     model, train, _ = _experiment(5)
     with pytest.raises(IdentificationError, match="needs every sample"):
         identify(model, compress(model, [train]), IdentifyOptions(regularizer="geodesic"))
     with pytest.raises(IdentificationError, match="takes no constraints"):
         identify(model, [train], IdentifyOptions(regularizer="geodesic"), Constraints(total_mass=3.0))
-    bounded = Constraints(com_inside={"link1": Ellipsoid(np.zeros(3), np.eye(3))})
-    with pytest.raises(IdentificationError, match="cannot be bounded separately"):
-        identify(model, [train], IdentifyOptions(regularizer="point_mass"), bounded)
 
 
-def test_osqp_is_only_needed_for_point_masses(monkeypatch):
+def test_point_masses_keep_a_centre_of_mass_inside_its_ellipsoid():
     model, train, _ = _experiment(5)
-    monkeypatch.setitem(sys.modules, "osqp", None)
+    options = IdentifyOptions(regularizer="point_mass")
+    free = identify(model, [train], options)
+    centre = free.bodies[1, 1:4] / free.bodies[1, 0] + [0.05, 0.0, 0.0]
+    bounded = identify(model, [train], options, Constraints(com_inside={"link1": Ellipsoid(centre, 1e-4 * np.eye(3))}))
+    distance = np.linalg.norm(bounded.bodies[1, 1:4] / bounded.bodies[1, 0] - centre)
+    assert distance == pytest.approx(0.01, abs=1e-5)  # on the border of the ellipsoid that excludes the free optimum
+
+
+def test_cvxpy_is_only_needed_for_point_masses(monkeypatch):
+    model, train, _ = _experiment(5)
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
     identify(model, [train], IdentifyOptions(regularizer="riemannian"))
-    with pytest.raises(IdentificationError, match="needs OSQP, which is not installed; pip install osqp"):
+    with pytest.raises(IdentificationError, match="need CVXPY, which is not installed; pip install cvxpy"):
         identify(model, [train], IdentifyOptions(regularizer="point_mass"))
