@@ -13,7 +13,7 @@ from inertid_ros.core.errors import one_line, printable
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.report.report_content import json_text, prior_label
+from inertid_ros.report.report_content import ERROR_SECTIONS, json_text, prior_label, section_of_errors
 
 from .stopping import DONE
 
@@ -27,11 +27,6 @@ Cell = str | float | None
 """Content of a table: text, a whole number, or a number that is printed with four digits."""
 Columns = Sequence[tuple[str, str | Callable[[Mapping[str, Any]], Cell]]]
 """Title of each column, and a key of the records or a function from a record to the cell."""
-_ERROR_SECTIONS = {  # sections of a report, the most conclusive first
-    "validation": "held-out data",
-    "blocks": "blocks of the fitted data, each held out in turn",
-    "train": "fitted data",
-}
 _COMPARED_LINES = 10  # parameters shown in a comparison
 
 
@@ -276,16 +271,16 @@ _PREDICTION_COLUMNS: Columns = (
 
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of given and calibrated parameters, over all joints and per joint."""
-    section = next((name for name in _ERROR_SECTIONS if name in report), "train")
+    section = section_of_errors(report)
     prior, errors = report["prior"][section], report[section]
     channels = report.get("channels", report["joint_names"])
     rows = list(zip(channels, errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True))
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # missing in older reports
     header = ("channel", quantity, prior_label(report), "calibrated")
-    print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
+    print_table(f"{quantity.capitalize()} error on {ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
     if report.get("predictions"):
-        print_records(f"Predictions on {_ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])
+        print_records(f"Predictions on {ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])
 
 
 _COMPARED_LINK_COLUMNS: Columns = (

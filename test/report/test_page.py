@@ -15,7 +15,7 @@ from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report.drawing import svg
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.plots import prediction_plots
-from inertid_ros.report.report_content import Curves, read_curves, report_content
+from inertid_ros.report.report_content import Curves, report_content
 
 SECTIONS = ("verdict", "errors", "ellipsoids", "links", "predictions", "friction", "coverage", "feasibility", "urdf",
     "health", "provenance", "glossary")
@@ -196,12 +196,12 @@ def test_reports_of_earlier_versions_are_shown(outcome):
 def test_curves_come_back_from_their_file(outcome, tmp_path):
     curves = Curves.from_outcome(outcome)
     (tmp_path / "curves.npz").write_bytes(curves.to_bytes())
-    again = read_curves(tmp_path / "curves.npz")
+    again = Curves.read(tmp_path / "curves.npz")
     assert [each.joint for each in again.friction] == [each.joint for each in curves.friction]
     np.testing.assert_allclose(again.predictions[0].measured, curves.predictions[0].measured, rtol=1e-6)
     assert again.spectra[1].cutoff_hz == curves.spectra[1].cutoff_hz
     (tmp_path / "curves.npz").write_bytes(b"cut")
-    assert read_curves(tmp_path / "curves.npz") == Curves() == read_curves(tmp_path / "none.npz")
+    assert Curves.read(tmp_path / "curves.npz") == Curves() == Curves.read(tmp_path / "none.npz")
 
 
 def test_terms_are_those_of_the_glossary(page):
