@@ -242,7 +242,8 @@ class EffortEquations:
                 hessian[np.ix_(joint.parameters, joint.parameters)] += weight * joint.gram
                 gradient[joint.parameters] += weight * right
         curvature, right = _expanded(before[:size])
-        hessian[:size, :size] += scipy.linalg.block_diag(*curvature) / spread**2
+        for index, of_body in enumerate(curvature):
+            hessian[layout.body(index), layout.body(index)] += of_body / spread**2
         gradient[:size] += right / spread**2
         diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         diagonal[size:] += precision
@@ -258,10 +259,10 @@ class EffortEquations:
         free = np.setdiff1d(np.arange(len(before)), bound)
         order, count, x = np.append(free, bound), len(free), np.empty_like(gradient)
         root = np.linalg.cholesky(hessian[np.ix_(order, order)])
-        right = scipy.linalg.solve_triangular(root, gradient[order], lower=True)
+        right, _ = scipy.linalg.lapack.dtrtrs(root, gradient[order], lower=1)
         x[bound] = scipy.optimize.nnls(root[count:, count:].T, right[count:])[0]
         right = right[:count] - root[count:, :count].T @ x[bound]
-        x[free] = scipy.linalg.solve_triangular(root[:count, :count], right, trans=1, lower=True)
+        x[free], _ = scipy.linalg.lapack.dtrtrs(root[:count, :count], right, lower=1, trans=1)
         return np.asarray(scale * x)
 
 
