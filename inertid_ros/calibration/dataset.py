@@ -20,6 +20,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import refuse, screen_channels
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.recording_health import EffortNoise, RecordingHealth, recording_health
+from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import RecordingSource, recording_source
 from inertid_ros.regressors.force_equations import without_load
 from inertid_ros.robot.body_changes import load_bodies
@@ -239,6 +240,12 @@ class Dataset:
                 done += 1
             recordings.append(replace(recording, samples=tuple(samples)))
         return replace(self, recordings=tuple(recordings), cutoff_hz=cutoff_hz)
+
+    def aligned(self, cutoff_hz: float, delay_s: float,
+            progress: Callable[[str, float], None] = lambda stage, fraction: None) -> "Dataset":
+        """Prepare all recordings with the cutoff [Hz] of a result, and remove its delay of efforts [s]."""
+        dataset = self.prepared(self.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
+        return dataset.changed(lambda _part, samples: without_delay(samples, delay_s))
 
     def changed(self, change: Callable[[ScreenedRecording, Samples], Samples]) -> "Dataset":
         """Replace the samples of every part by ``change(part, samples)``."""

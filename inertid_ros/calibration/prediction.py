@@ -18,7 +18,6 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equations import equations_of, prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
@@ -108,8 +107,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
     configuration = configuration or Configuration()
     identify = attrs.evolve(configuration.identify, equations=result.equation_type)
     dataset = Dataset.screened(result.model, attrs.evolve(configuration, identify=identify), [recording])
-    dataset = dataset.prepared(dataset.cutoff(result.cutoff_hz))
-    parts = [without_delay(samples, result.effort_delay_s) for samples in dataset.samples()]
+    parts = dataset.aligned(result.cutoff_hz, result.effort_delay_s).samples()
     equations = equations_of(result.model, result.equation_type)
 
     def joined(values: Callable[[Samples], Array]) -> Array:

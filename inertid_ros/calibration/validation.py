@@ -15,7 +15,6 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.torque_confidence import TorqueScale
 from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, torque_errors
-from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
@@ -75,9 +74,8 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         prior = equations_of(other, configuration.identify.equations).model.prior
         equations = equations_of(replace(model, prior_name=GIVEN_URDF), configuration.identify.equations)
 
-    dataset = Dataset.screened(model, configuration, recordings)
-    dataset = dataset.prepared(dataset.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
-    samples = dataset.changed(lambda _part, samples: without_delay(samples, delay)).samples()
+    dataset = Dataset.screened(model, configuration, recordings).aligned(cutoff_hz, delay, progress)
+    samples = dataset.samples()
     progress("validating", 0.9)
     errors = torque_errors(equations, parameters, samples)
     prior_errors = None if prior is None else torque_errors(equations, prior, samples)

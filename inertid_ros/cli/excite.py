@@ -97,7 +97,7 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
 
 def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     header = ("joint", "from", "to", "peak speed", *(f"{name} used" for name in _USED.values()))
-    rows = [(joint["name"], *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
+    rows = [(*(joint[key] for key in ("name", "lowest", "highest", "peak_speed")),
         *(percent(joint[key]) for key in _USED)) for joint in summary["joints"]]
     print_table(f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}",
         header, rows)

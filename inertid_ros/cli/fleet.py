@@ -23,7 +23,7 @@ from .stopping import BAD_INPUT, DONE, REJECTED
 _JSON = "fleet.json"
 _MAX_LINES = 20  # per table
 
-_ROBOT_COLUMNS: Columns = (("robot", lambda row: row["serial"]), ("parameter", lambda row: row["parameter"]))
+_ROBOT_COLUMNS: Columns = (("robot", "serial"), ("parameter", "parameter"))
 _OUTLYING_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("change", lambda row: number(row["change"], 3)),
     ("standard deviation", lambda row: number(row["deviation"], 2)))
 _CHANGE_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),

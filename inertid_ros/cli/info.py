@@ -6,7 +6,7 @@ from typing import Any
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.formats import HEAD, foreign_content, open_file
+from inertid_ros.core.formats import foreign_content, read_head
 from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_any_length
@@ -18,21 +18,20 @@ from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .printing import Columns, deliver, number, print_records, print_report, print_table
+from .printing import Columns, deliver, number, print_records, print_report
 from .settings import configuration
 
 _GIVEN_LINK_COLUMNS: Columns = (
-    ("link", lambda link: link["name"]),
-    ("mass [kg]", lambda link: number(link["mass"])),
+    ("link", "name"),
+    ("mass [kg]", "mass"),
     ("com [m]", lambda link: " ".join(number(value, 3) for value in link["com"])),
     ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
 )
 _JOINT_COLUMNS: Columns = (
-    ("joint", lambda joint: joint["name"]),
-    ("position from", lambda joint: number(joint["lowest"])),
-    ("to", lambda joint: number(joint["highest"])),
-    ("RMS effort", lambda joint: number(joint["rms_effort"])),
-)
+    ("joint", "name"), ("position from", "lowest"), ("to", "highest"), ("RMS effort", "rms_effort"))
+_LIMIT_COLUMNS: Columns = (("joint", "name"),
+    *((key, key) for key in ("lower", "upper", "velocity", "effort", "viscous", "coulomb")))
+_TOPIC_COLUMNS: Columns = (("topic", "name"), ("type", "type"), ("messages", "messages"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,8 +51,7 @@ def _is_text(path: Path) -> bool:
     """True if a file looks like XML rather than like a recording."""
     if path.is_dir() or not path.exists():
         return False
-    with open_file(path) as file:
-        head = file.read(HEAD)
+    head = read_head(path)
     if path.suffix in (".urdf", ".xml", ".xacro"):
         return True
     return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
@@ -70,9 +68,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> int:
 
     def show() -> None:
         print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
-        shown = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
-        rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
-        print_table("Joints", ("joint", *shown), rows)
+        print_records("Joints", _LIMIT_COLUMNS, joints)
         if mapping := model.recorded_joints.translations(recorded):
             print(f"names in recordings: {mapping}")
         print_records("Links, with the bodies fixed to them", _GIVEN_LINK_COLUMNS, links)
@@ -96,8 +92,7 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
 
     def show() -> None:
         if listed:
-            rows = [tuple(map(str, topic.values())) for topic in listed]
-            print_table(f"Topics of {path}", ("topic", "type", "messages"), rows)
+            print_records(f"Topics of {path}", _TOPIC_COLUMNS, listed)
         if problem:
             print(problem)
             return

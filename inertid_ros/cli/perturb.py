@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inertid_ros.cli.printing import deliver, number, print_table
+from inertid_ros.cli.printing import Columns, deliver, print_records
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.config.structuring import structure
@@ -17,6 +17,9 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .settings import configuration, inputs
+
+_LINK_COLUMNS: Columns = (
+    ("link", "name"), ("mass [kg]", "mass"), ("given", "given_mass"), ("distance", "geodesic_distance"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,8 +34,5 @@ def run(options: argparse.Namespace) -> int:
     distance = geodesic_distance(bodies, model.body_prior)
     masses = {"mass": bodies[:, 0], "given_mass": model.body_prior[:, 0]}
     links = records({"name": model.link_names, **masses, "geodesic_distance": distance})
-    keys = ("mass", "given_mass", "geodesic_distance")
-    rows = [(link["name"], *(number(link[key]) for key in keys)) for link in links]
-    header = ("link", "mass [kg]", "given", "distance")
     content = {"output": options.output, "seed": options.seed, "links": links}
-    return deliver(options, content, lambda: print_table("Links", header, rows), options.output)
+    return deliver(options, content, lambda: print_records("Links", _LINK_COLUMNS, links), options.output)

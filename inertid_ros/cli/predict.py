@@ -14,7 +14,7 @@ from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.excitation.plan_file import joint_trajectory_text
 from inertid_ros.report.results import Result
 
-from .printing import deliver, number, percent, print_table
+from .printing import deliver, percent, print_table
 from .settings import check_same_robot, configuration, inputs, recordings_of_any_length
 
 
@@ -44,9 +44,9 @@ def _motion(options: argparse.Namespace, result: Result) -> int:
 
     def show() -> None:
         shares = ["-" if np.isnan(bound) else percent(size / bound) for size, bound in zip(largest, limit, strict=True)]
-        columns = (prediction.joint_names, map(number, rms), map(number, largest), shares, map(number, uncertain))
+        rows = zip(prediction.joint_names, rms, largest, shares, uncertain, strict=True)
         header = ("joint", "torque (RMS)", "largest", "of the limit", "standard deviation (RMS)")
-        print_table("Torque along the motion [N m or N]", header, list(zip(*columns, strict=True)))
+        print_table("Torque along the motion [N m or N]", header, rows)
 
     content = {
         "joint_names": prediction.joint_names, "time": prediction.motion.time, "torque": prediction.torque,
@@ -67,8 +67,7 @@ def _recording(options: argparse.Namespace, result: Result) -> int:
 
     def show() -> None:
         quantity, unit = torque.quantity
-        rows = [(channel, *(number(values[index]) for values in rms.values()))
-            for index, channel in enumerate(torque.channels)]
+        rows = zip(torque.channels, *rms.values(), strict=True)
         print_table(f"{quantity.capitalize()} of the recording and its causes (RMS, {unit})", ("channel", *rms), rows)
 
     content = {"channels": torque.channels, "rms": rms, "time": torque.time, "measured": torque.measured,

@@ -13,7 +13,7 @@ from inertid_ros.core.errors import one_line, printable
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.report.report_content import json_text, prior_label
+from inertid_ros.report.report_content import ERROR_SECTIONS, json_text, prior_label, section_of_errors
 
 from .stopping import DONE
 
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the completed fraction."""
-Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
-"""Title of each column, and a function from a record to the text in that column."""
-_ERROR_SECTIONS = {  # sections of a report, the most conclusive first
-    "validation": "held-out data",
-    "blocks": "blocks of the fitted data, each held out in turn",
-    "train": "fitted data",
-}
+Cell = str | float | None
+"""Content of a table: text, a whole number, or a number that is printed with four digits."""
+Columns = Sequence[tuple[str, str | Callable[[Mapping[str, Any]], Cell]]]
+"""Title of each column, and a key of the records or a function from a record to the cell."""
 _COMPARED_LINES = 10  # parameters shown in a comparison
 
 
@@ -62,7 +59,7 @@ def quantity_row(name: str, quantity: "Quantity", digits: int = 3) -> tuple[str,
     return name, number(quantity.value), number(quantity.deviation, 2), f"{low} to {high}"
 
 
-def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(title: str, header: Sequence[str], rows: Iterable[Iterable[Cell]]) -> None:
     """Print a table on stdout; without a terminal, the table is at most 160 columns wide."""
     from rich import box
     from rich.console import Console
@@ -76,7 +73,8 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
     stream = raw(sys.stdout)
     encoding = stream.encoding or "utf-8"
 
-    def cell(text: str) -> Text:
+    def cell(content: Cell) -> Text:
+        text = str(content) if isinstance(content, str | int) else number(content)
         return Text(one_line(text).encode(encoding, "backslashreplace").decode(encoding))
 
     table = Table(title=cell(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -89,7 +87,7 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 def print_records(title: str, columns: Columns, records: Iterable[Mapping[str, Any]]) -> None:
     """Print a table with a row per record."""
-    rows = ([cell(record) for _, cell in columns] for record in records)
+    rows = ([record[cell] if isinstance(cell, str) else cell(record) for _, cell in columns] for record in records)
     print_table(title, [name for name, _ in columns], rows)
 
 
@@ -143,8 +141,12 @@ def percent(value: float) -> str:
     return f"{100 * value:.2f} %"
 
 
-def _uncertain(value: float, deviation: float) -> str:
-    return f"{number(value)} ({number(deviation, 2)})"
+def _uncertain(value: float | None, deviation: float | None) -> str:
+    return "from prior" if value is None else f"{number(value)} ({number(deviation, 2)})"
+
+
+def _uncertain_mass(body: Mapping[str, Any]) -> str:
+    return _uncertain(body["mass"], body["standard_deviation"][0])
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -152,37 +154,31 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 _LINK_COLUMNS: Columns = (
-    ("link", lambda link: link["name"]),
-    ("mass [kg]", lambda link: _uncertain(link["mass"], link["standard_deviation"][0])),
-    ("given", lambda link: number(link["prior"]["mass"])),
+    ("link", "name"),
+    ("mass [kg]", _uncertain_mass),
+    ("given", lambda link: link["prior"]["mass"]),
     ("com [m]", lambda link: _numbers(link["com"])),
     ("given", lambda link: _numbers(link["prior"]["com"])),
     ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
     ("distance to given", lambda link: number(link["geodesic_distance_to_prior"], 3)),
 )
 _ROTOR_COLUMNS: Columns = (
-    ("rotor", lambda rotor: rotor["name"]),
-    ("turns with", lambda rotor: rotor["joint"]),
-    ("on", lambda rotor: rotor["link"]),
-    ("ratio", lambda rotor: number(rotor["ratio"])),
-    ("mass [kg]", lambda rotor: _uncertain(rotor["mass"], rotor["standard_deviation"][0])),
+    ("rotor", "name"), ("turns with", "joint"), ("on", "link"), ("ratio", "ratio"), ("mass [kg]", _uncertain_mass),
     ("com [m]", lambda rotor: _numbers(rotor["com"])),
     ("largest inertia [kg m^2]", lambda rotor: number(max(rotor["inertia"][k][k] for k in range(3)), 3)),
 )
 _COMPENSATION_COLUMNS: Columns = (
-    ("link", lambda link: link["name"]),
-    ("mass [kg]", lambda link: _uncertain(link["mass"], link["standard_deviation"][0])),
-    ("com [m]", lambda link: _numbers(link["com"])),
+    ("link", "name"), ("mass [kg]", _uncertain_mass), ("com [m]", lambda link: _numbers(link["com"])),
 )
 _GAIN_COLUMNS: Columns = (
-    ("joint", lambda gain: gain["joint"]),
-    ("gain", lambda gain: number(gain["gain"])),
+    ("joint", "joint"),
+    ("gain", "gain"),
     ("95 % interval", lambda gain: " to ".join(map(number, gain["interval"]))),
     ("", lambda gain: "identified" if gain["identified"] else "not identifiable from the loads"),
 )
 _TERM_COLUMNS: Columns = (
-    ("term", lambda term: term["name"]),
-    ("joint", lambda term: term["joint"]),
+    ("term", "name"),
+    ("joint", "joint"),
     ("torque (standard deviation)", lambda term: _formula(term) or "left out"),
     ("reduction of squared error in held-out blocks", lambda term: _if_known(term["held_out_gain"], percent)),
     ("log-odds by the bodies", lambda term: _if_known(term.get("body_log_odds"), lambda odds: number(odds, 2))),
@@ -267,39 +263,36 @@ def print_verdict(report: Mapping[str, Any]) -> None:
 
 _PREDICTION_COLUMNS: Columns = (
     ("quantity", lambda error: f"{error['quantity']} [{error['unit']}]"),
-    ("measured", lambda error: number(error["measured"])),
-    ("error of the prior", lambda error: number(error["prior"])),
-    ("calibrated", lambda error: number(error["calibrated"])),
+    ("measured", "measured"),
+    ("error of the prior", "prior"),
+    ("calibrated", "calibrated"),
 )
 
 
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of given and calibrated parameters, over all joints and per joint."""
-    section = next((name for name in _ERROR_SECTIONS if name in report), "train")
+    section = section_of_errors(report)
     prior, errors = report["prior"][section], report[section]
     channels = report.get("channels", report["joint_names"])
-    columns = zip(channels, errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True)
-    rows = [(name, *map(number, values)) for name, *values in columns]
+    rows = list(zip(channels, errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True))
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # missing in older reports
     header = ("channel", quantity, prior_label(report), "calibrated")
-    print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
+    print_table(f"{quantity.capitalize()} error on {ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
     if report.get("predictions"):
-        print_records(f"Predictions on {_ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])
+        print_records(f"Predictions on {ERROR_SECTIONS[section]} (RMS)", _PREDICTION_COLUMNS, report["predictions"])
 
 
 _COMPARED_LINK_COLUMNS: Columns = (
-    ("link", lambda link: link["name"]),
-    ("mass A [kg]", lambda link: number(link["mass"][0])),
-    ("mass B [kg]", lambda link: number(link["mass"][1])),
+    ("link", "name"),
+    ("mass A [kg]", lambda link: link["mass"][0]),
+    ("mass B [kg]", lambda link: link["mass"][1]),
     ("com A [m]", lambda link: _numbers(link["com"][0])),
     ("com B [m]", lambda link: _numbers(link["com"][1])),
     ("geodesic distance", lambda link: number(link["distance"], 3)),
 )
 _DIFFERENCE_COLUMNS: Columns = (
-    ("parameter", lambda change: change["name"]),
-    ("A", lambda change: number(change["first"])),
-    ("B", lambda change: number(change["second"])),
+    ("parameter", "name"), ("A", "first"), ("B", "second"),
     ("standard deviations", lambda change: number(change["deviations"], 2)),
 )
 

@@ -11,7 +11,7 @@ from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import load_model
 
-from .printing import care, deliver, number, print_table, print_verdict, progress_bar
+from .printing import care, deliver, print_table, print_verdict, progress_bar
 from .settings import check_same_robot, configuration, recordings_of_any_length
 from .stopping import DONE, REJECTED
 
@@ -36,13 +36,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _print(outcome: ValidationOutcome, content: Mapping[str, Any]) -> None:
     errors, prior = outcome.errors, outcome.prior
-    header = ["channel", errors.quantity, "error"]
-    columns = [errors.rms_torque, errors.rms_error]
+    columns = {"channel": outcome.channels, errors.quantity: errors.rms_torque, "error": errors.rms_error}
     if prior is not None:
-        header.append(outcome.prior_name)
-        columns.append(prior.rms_error)
-    rows = [(name, *map(number, values)) for name, *values in zip(outcome.channels, *columns, strict=True)]
-    print_table(f"{errors.quantity.capitalize()} error (RMS, {errors.unit})", header, rows)
+        columns[outcome.prior_name] = prior.rms_error
+    rows = zip(*columns.values(), strict=True)
+    print_table(f"{errors.quantity.capitalize()} error (RMS, {errors.unit})", tuple(columns), rows)
     for notice in content.get("in_parts", ()):
         print(notice)
     print_verdict(content)

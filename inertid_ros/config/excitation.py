@@ -8,7 +8,7 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import REQUIRED, named, option, section, vector
+from .option_fields import REQUIRED, TRIPLE, named, option, section, vector
 
 Monitoring = TypeVar("Monitoring", bound="StateMonitorOptions")
 MOTION_TYPES = ("fourier", "cycloidal", "bspline", "combinations")
@@ -52,7 +52,7 @@ class ObstacleOptions:
 
     shape: str = option(REQUIRED, "box, sphere, cylinder or capsule (axis along z)", of=str,
         choices=tuple(OBSTACLE_SHAPES))
-    size: tuple[float, ...] = option((), "full edge lengths of a box [m]", 1e-6, 1e4, of=tuple[float, ...])
+    size: tuple[float, ...] = option((), "full edge lengths of a box [m]", 1e-6, 1e4, of=TRIPLE)
     radius: float = option(0.0, "radius of a sphere, cylinder or capsule [m]", 0.0, 1e4)
     length: float = option(0.0, "length of a cylinder, or of a capsule without its caps [m]", 0.0, 1e4)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "position of the obstacle's centre in the root frame [m]", 1e4)
@@ -64,8 +64,6 @@ class ObstacleOptions:
             if bool(getattr(self, name)) != (name in needed):
                 what = "is missing; give it" if name in needed else "does not belong"
                 raise ConfigurationError(f"{name} {what} to a {self.shape}, which has {' and '.join(needed)} [m]")
-        if self.size and len(self.size) != 3:
-            raise ConfigurationError(f"size has {len(self.size)} values; give 3")
 
 
 @attrs.frozen

@@ -17,7 +17,7 @@ from attrs import validators
 from inertid_ros.core.errors import ConfigurationError
 
 REQUIRED = attrs.NOTHING
-TRIPLE = tuple[float, float, float]
+TRIPLE, SIX = tuple[float, float, float], tuple[float, float, float, float, float, float]
 EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -34,7 +34,7 @@ class Option:
     description : text with the unit in brackets.
     minimum, maximum : inclusive range of the value, or of each element of a tuple.
     choices : allowed values, also for each element of a tuple; empty allows all values.
-    length : number of elements of a tuple; None allows any number.
+    length : number of elements of a tuple, unless it is the default; None allows any number.
     names : key of the list of names, if the option belongs to a named element.
     lists : key of the mapping, if the option is the list of its names; only ROS parameters need lists of names.
     or_single : whether a single text counts as a list of one, because the option was a text before.
@@ -77,7 +77,7 @@ class Option:
         expected = EXPECTED[self.scalar]
         if self.is_list and not isinstance(value, tuple):
             raise ConfigurationError(f"{name} is {value!r}, expected a list of {expected}")
-        if self.length is not None and len(value) != self.length:
+        if self.length is not None and len(value) != self.length and value != self.default:
             raise ConfigurationError(f"{name} has {len(value)} values; give {self.length}")
         low, high = self.minimum, self.maximum
         for element in value if self.is_list else (value,):

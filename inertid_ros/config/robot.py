@@ -7,7 +7,7 @@ import attrs
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.expressions import Expression
 
-from .option_fields import REQUIRED, TRIPLE, named, option, vector
+from .option_fields import REQUIRED, SIX, TRIPLE, named, option, vector
 
 BASES = ("fixed", "free", "segments")
 EFFORTS = ("torque", "gravity_compensated")
@@ -56,15 +56,13 @@ class RotorOptions:
         100.0)
     length: float = option(0.0, "length of this cylinder [m]; 0 if inertia is given", 0.0, 100.0)
     inertia: tuple[float, ...] = option((), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of"
-        " mass [kg m^2]", -1e9, 1e9, of=tuple[float, ...])
+        " mass [kg m^2]", -1e9, 1e9, of=SIX)
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in the rotor's frame [m]", 100.0)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "origin of the rotor's frame in the link's frame [m]", 100.0)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch, yaw of this frame in the link's frame [rad]", 10.0)
     axis: tuple[float, ...] = vector((0.0, 0.0, 1.0), "axis of the bearings, in the rotor's frame", 1e6)
 
     def __attrs_post_init__(self) -> None:
-        if self.inertia and len(self.inertia) != 6:
-            raise ConfigurationError(f"inertia has {len(self.inertia)} values; give 6")
         if bool(self.inertia) == bool(self.radius and self.length) or (self.inertia and self.radius + self.length > 0):
             raise ConfigurationError("inertia is given twice or not at all; give inertia, or radius and length")
         if self.ratio == 0 or not any(self.axis):
@@ -142,11 +140,7 @@ class LoadOptions:
         " loaded_*", of=tuple[str, ...])
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in the frame of the link [m]", 100.0)
     inertia: tuple[float, ...] = option((), "xx, xy, xz, yy, yz, zz about the centre of mass, in the axes of the link"
-        " [kg m^2]; empty: a point mass", -1e9, 1e9, of=tuple[float, ...])
-
-    def __attrs_post_init__(self) -> None:
-        if self.inertia and len(self.inertia) != 6:
-            raise ConfigurationError(f"inertia has {len(self.inertia)} values; give 6")
+        " [kg m^2]; empty: a point mass", -1e9, 1e9, of=SIX)
 
 
 @attrs.frozen

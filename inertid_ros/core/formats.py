@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES = 64 * 2**20  # largest untrusted text; texts of this package are about a hundred times smaller
 _SILENCE_S = 5.0  # longest wait for data from a pipe
-HEAD = 512  # first bytes of a file that foreign_content needs
+_HEAD_BYTES = 512  # first bytes of a file, which tell its format
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
 _MIN_EXPANSION_BYTES = 8 * 2**20  # allowed expanded size of any compressed file
@@ -47,8 +47,14 @@ _CHUNK_BYTES = 1 << 20
 _NPY_MAGIC = b"\x93NUMPY"
 
 
+def read_head(path: str | Path) -> bytes:
+    """First bytes of a file, by which its format is recognised; raises like :func:`open_file`."""
+    with open_file(path) as file:
+        return file.read(_HEAD_BYTES)
+
+
 def foreign_content(head: bytes) -> str:
-    """Problem and remedy if the first :data:`HEAD` bytes of a file are not data; empty if they may be data.
+    """Problem and remedy if a file that begins with ``head`` does not hold data; empty if it may hold data.
 
     Detects empty files, git-lfs pointers, and web pages (of a login or a file host).
     """

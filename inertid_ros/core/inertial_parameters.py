@@ -210,13 +210,11 @@ def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
     """Centre (3,) [m], rotation (3, 3) of the axes, and semi-axes r (3,) [m] of the uniform ellipsoid with the mass,
     centre of mass and second moments (``m r^2 / 5`` about the centre) of a body ``(10,)``.
     """
-    matrix = pseudo_inertia(pi)
-    centre = matrix[:3, 3] / matrix[3, 3]
-    second = matrix[:3, :3] / matrix[3, 3] - np.outer(centre, centre)
-    moments, axes = np.linalg.eigh(second)
+    ellipsoid = Ellipsoid.from_body(pi)
+    squares, axes = np.linalg.eigh(ellipsoid.shape)
     if np.linalg.det(axes) < 0:
         axes[:, 0] *= -1
-    return centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0))
+    return ellipsoid.centre, axes, np.sqrt(np.maximum(squares, 0.0))
 
 
 @dataclass(frozen=True)

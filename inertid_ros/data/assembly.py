@@ -1,6 +1,7 @@
 """Synchronised samples from messages of joint states, wrenches and base motion, live or from a bag."""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -152,7 +153,7 @@ class RecordingAssembler:
         self.name = name
         self.joint_names = tuple(joints)
         self.samples = self.dropped = 0
-        self.missing: dict[str, int] = {}
+        self.missing = Counter[str]()
         self._late = late
         self._expected = frozenset(expected)
         self._max_gap_ns = round(max_gap_s * 1e9)
@@ -242,12 +243,12 @@ class RecordingAssembler:
         for channel, stream in self._streams.items():
             interpolated[channel], valid = stream.at(stamps, self._max_gap_ns, len(self._parts.get(channel, ())))
             missing = ~valid & ~stream.ends_within(stamps, self._max_gap_ns, final)
-            self._count_missing(channel, int(missing.sum()))
+            self.missing += Counter({channel: int(missing.sum())})  # only positive counts stay
             keep &= valid
             dropped |= missing
         lacking = [name for name in self.joint_names if name not in self._seen]
         if lacking:
-            self._count_missing(f"joints {', '.join(lacking)}", ready)
+            self.missing += Counter({f"joints {', '.join(lacking)}": ready})
             keep[:], dropped[:] = False, True
         interpolated = {channel: values[keep] for channel, values in interpolated.items()}
         joints = self._states.values[:ready].reshape(ready, len(JOINT_CHANNELS), len(self.joint_names))[keep]
@@ -285,10 +286,6 @@ class RecordingAssembler:
 
     def _stream(self, channel: str) -> ChannelStream:
         return ChannelStream(WIDTHS.get(channel, _WRENCH_WIDTH), late=self._late)
-
-    def _count_missing(self, channel: str, count: int) -> None:
-        if count:
-            self.missing[channel] = self.missing.get(channel, 0) + count
 
     def _columns_of(self, where: str, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Column of each wanted joint in a message with ``names``; None if the message lacks all wanted joints.

@@ -16,7 +16,6 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import sample_states
-from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum, recording_source
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
@@ -88,8 +87,7 @@ def payload_offline(
     prepare = attrs.evolve(configuration.prepare, check_efforts=False)
     configuration = attrs.evolve(configuration, prepare=prepare)
     dataset = Dataset.screened(robot.equations.model, configuration, loaded, reference)
-    dataset = dataset.prepared(dataset.cutoff(result.cutoff_hz), lambda fraction: progress("preparing", fraction))
-    dataset = dataset.changed(lambda _part, samples: without_delay(samples, result.effort_delay_s))
+    dataset = dataset.aligned(result.cutoff_hz, result.effort_delay_s, progress)
     progress("solving", 0.9)
     for finding in dataset.findings:
         if finding.severity >= Severity.REJECT:  # a payload has no verdict that reports the finding

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.report import plots as drawn
 from inertid_ros.report.drawing import Drawing, number, standalone
-from inertid_ros.report.report_content import Curves, prior_label
+from inertid_ros.report.report_content import ERROR_SECTIONS, Curves, prior_label, section_of_errors
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,6 +38,7 @@ def _environment() -> "Environment":
     environment.filters |= {
         "number": number,
         "prior_label": prior_label,
+        "deciding": section_of_errors,
         "percent": _percent,
         "fraction": _fraction,
         "identifiability": _identifiability,
@@ -107,7 +108,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     """HTML page of ``report.json``; an older report may lack parts. Without curves, the page plots only ellipsoids."""
     curves = curves or Curves()
-    return rendered("report.html.j2", report=report,
+    return rendered("report.html.j2", report=report, data_words=ERROR_SECTIONS,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
         prediction_drawings=_predictions(report, curves),
         friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],

@@ -22,6 +22,9 @@ from inertid_ros.robot.model import GIVEN_URDF
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # version of report.json and parameters.yaml
+ERROR_SECTIONS = {"validation": "held-out recordings", "blocks": "blocks of the fitted data, each held out in turn",
+    "train": "the fitted data"}
+"""Sections of errors in a report and their data, the most conclusive first."""
 _SOLUTION_KEYS = ("status", "iterations", "seconds", "objective", "gap")
 _BODY_KEYS = ("mass", "com", "inertia")
 _Curve = TypeVar("_Curve")
@@ -84,6 +87,11 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
     # The top level of ``prior`` has the errors on held-out recordings, or on fitted recordings if there are none.
     name = outcome.estimate.model.prior_name
     return {**content, "prior": {"name": name, **prior.get("validation", prior["train"]), **prior}}
+
+
+def section_of_errors(report: Mapping[str, Any]) -> str:
+    """Most conclusive section of errors in a report, a key of :data:`ERROR_SECTIONS`."""
+    return next((name for name in ERROR_SECTIONS if name in report), "train")
 
 
 def prior_label(report: Mapping[str, Any]) -> str:
@@ -241,6 +249,16 @@ class Curves:
         predictions, friction = outcome.assessment.predictions, outcome.assessment.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
 
+    @classmethod
+    def read(cls, path: Path) -> "Curves":
+        """Curves of a result directory; empty if the file is missing or cannot be read."""
+        try:
+            content = read_arrays(path)
+            return cls(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),
+                _read(content, "spectra", EffortSpectrum))
+        except (OSError, ValueError, LookupError, TypeError):
+            return cls()
+
     def to_bytes(self) -> bytes:
         """Content of ``curves.npz``: arrays named ``<group>/<index>/<attribute>``, in single precision."""
         arrays: dict[str, Any] = {}
@@ -252,16 +270,6 @@ class Curves:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         return buffer.getvalue()
-
-
-def read_curves(path: Path) -> Curves:
-    """Curves of a result directory; empty if the file is missing or cannot be read."""
-    try:
-        content = read_arrays(path)
-        return Curves(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),
-            _read(content, "spectra", EffortSpectrum))
-    except (OSError, ValueError, LookupError, TypeError):
-        return Curves()
 
 
 def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple[_Curve, ...]:

@@ -31,7 +31,7 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOutcome
 from inertid_ros.report.drawing import Drawing
 from inertid_ros.report.pages import plots, render_page, rendered
-from inertid_ros.report.report_content import REPORT_FORMAT, Curves, json_text, plain, read_curves, report_content
+from inertid_ros.report.report_content import REPORT_FORMAT, Curves, json_text, plain, report_content, section_of_errors
 from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import GIVEN_URDF, RobotModel, load_model
 
@@ -167,11 +167,11 @@ class Result:
     @property
     def page(self) -> str:
         """HTML of the report, with plots if the directory contains their curves."""
-        return render_page(self.report, read_curves(self.directory / CURVES))
+        return render_page(self.report, Curves.read(self.directory / CURVES))
 
     def plot(self) -> Drawing:
         """SVG plots of measured and predicted torque, and of friction."""
-        return plots(self.report, read_curves(self.directory / CURVES))
+        return plots(self.report, Curves.read(self.directory / CURVES))
 
     def save(self, directory: str | Path, force: bool = False) -> Path:
         """Write a copy of the files; see :meth:`CalibrationOutcome.save`."""
@@ -331,20 +331,16 @@ def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     return content
 
 
-def _section_of_errors(report: Mapping[str, Any]) -> str:
-    return next(name for name in ("validation", "blocks", "train") if name in report)
-
-
 def _data_of_errors(result: Result) -> tuple[str, list[str], float]:
     """Section of the errors, checksums of its recordings, and their cutoff; errors of equal data can be compared."""
-    section, provenance = _section_of_errors(result.report), result.report["provenance"]
+    section, provenance = section_of_errors(result.report), result.report["provenance"]
     role = "validation" if section == "validation" else "train"
     checksums = sorted(source["sha256"] for source in provenance["recordings"] if source["role"] == role)
     return section, checksums, result.cutoff_hz
 
 
 def _outline(result: Result) -> dict[str, Any]:
-    report, section = result.report, _section_of_errors(result.report)
+    report, section = result.report, section_of_errors(result.report)
     errors = report[section]
     return {"directory": str(result.directory), "verdict": report["verdict"],
         "created": report["provenance"]["created"], "errors_on": section, "channels": report["channels"],

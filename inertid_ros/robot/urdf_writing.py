@@ -7,14 +7,14 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.inertial_parameters import URDF_INERTIA, is_consistent
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf import text as markup
 from inertid_ros.robot.urdf.joints import rigidly_joined
 
 from .model import RobotModel
 
-_INERTIA = {"mass": ("value",), "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}  # numbers of an <inertial>
+_INERTIA = {"mass": ("value",), "inertia": URDF_INERTIA}  # numbers of an <inertial>
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:

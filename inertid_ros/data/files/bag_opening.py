@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from inertid_ros.core.errors import FormatError, RecordingError
-from inertid_ros.core.formats import HEAD, foreign_content, open_file, read_text, read_yaml
+from inertid_ros.core.formats import foreign_content, read_head, read_text, read_yaml
 from inertid_ros.data.messages import RawMessages
 
 from .bag_backends import STORAGE_SUFFIXES, BagMessage, OpenBag, bag_backend
@@ -122,7 +122,7 @@ class StoredBag:
             yield from self._by_library(types)
             return
         for path in self._files:
-            head = _head(path)
+            head = read_head(path)
             foreign = foreign_content(head)
             if head and foreign:
                 raise RecordingError(f"{self.path}: {path.name} {foreign}")
@@ -174,11 +174,6 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-def _head(file: Path) -> bytes:
-    with open_file(file) as content:
-        return content.read(HEAD)
-
-
 def _unreadable(path: Path, error: Exception) -> RecordingError:
     reason = (str(error) or error.__class__.__name__).splitlines()[0]
     return RecordingError(f"{path}: cannot be read as a bag ({reason}); record again, or try 'ros2 bag reindex'")
@@ -197,7 +192,7 @@ def _check_storage(path: Path) -> None:
         if (path / METADATA).is_file():
             _information(path)
     for file in files:
-        head = _head(file)
+        head = read_head(file)
         if head.startswith(MCAP_MAGIC):
             check_chunks(file)
         if head.startswith(SQLITE_MAGIC):
@@ -210,7 +205,7 @@ def _information(path: Path) -> dict[str, Any]:
     Raises FormatError: the metadata are invalid, or name a file twice or files outside the bag.
     Raises RecordingError: the file has other content (a git-lfs pointer, an HTML page).
     """
-    if foreign := foreign_content(_head(path / METADATA)):
+    if foreign := foreign_content(read_head(path / METADATA)):
         raise RecordingError(f"{path}: {METADATA} {foreign}")
     try:
         content = read_yaml(read_text(path / METADATA))

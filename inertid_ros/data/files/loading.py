@@ -10,7 +10,7 @@ import numpy as np
 
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import FormatError, RecordingError
-from inertid_ros.core.formats import HEAD, foreign_content, open_file, read_arrays
+from inertid_ros.core.formats import foreign_content, read_arrays, read_head
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import (
@@ -93,8 +93,7 @@ def file_format(path: Path) -> str:
     Raises RecordingError: no such file, empty, or another format.
     """
     try:
-        with open_file(path) as file:
-            head = file.read(HEAD)
+        head = read_head(path)
     except FileNotFoundError:
         raise RecordingError(f"{path}: no such file; give {ACCEPTED}") from None
     except OSError as error:

@@ -15,7 +15,6 @@ from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .filtering import Segment, derivatives, hardly_interpolated, low_pass, usable_samples
-from .recorded_channels import BASE_SOURCES
 
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
@@ -113,24 +112,20 @@ def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: R
     measured pose.
     """
     rotation, lever_arm = _imu_placement(model, options.imu_frame, name)
-    position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
-    quaternion = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    q = np.hstack([position, quaternion])
-    if "base_twist" in BASE_SOURCES[options.motion_from]:
-        twist = smooth["base_twist"]
-        _check_twist(name, twist, q, period)
-        if options.motion_from == "acceleration":
-            return q, twist, smooth["base_acceleration"]
-        return q, twist, derivatives(twist, period, (1,))[0]
+    q, twist, acceleration = pose_motion(smooth["base_pose"], period)
+    if options.motion_from == "pose":
+        return q, twist, acceleration
     if options.motion_from == "imu":
-        (first,) = derivatives(q, period, (1,))
-        velocity = rotate_back(quaternion, first[:, :3])
-        rate = smooth["imu"][:, 3:] @ rotation.T
+        velocity, rate = twist[:, :3], smooth["imu"][:, 3:] @ rotation.T
         (turning,) = derivatives(rate, period, (1,))
-        along = rotate_back(quaternion, np.broadcast_to(np.array(model.options.gravity), position.shape))
+        along = rotate_back(q[:, 3:], np.broadcast_to(np.array(model.options.gravity), velocity.shape))
         acceleration = base_acceleration(smooth["imu"][:, :3] @ rotation.T, rate, turning, velocity, lever_arm)
         return q, np.hstack([velocity, rate]), acceleration + np.hstack([along, np.zeros_like(along)])
-    return pose_motion(smooth["base_pose"], period)
+    measured = smooth["base_twist"]
+    _check_twist(name, measured, twist)
+    if options.motion_from == "acceleration":
+        return q, measured, smooth["base_acceleration"]
+    return q, measured, derivatives(measured, period, (1,))[0]
 
 
 def pose_motion(pose: Array, period: float) -> tuple[Array, Array, Array]:
@@ -159,16 +154,14 @@ def base_acceleration(
     return np.hstack([linear, rate_derivative])
 
 
-def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
-    """Refuse a twist that is zero or in the axes of the world, as many publishers send it."""
-    (first,) = derivatives(q, period, (1,))
-    speed = np.hstack([rotate_back(q[:, 3:], first[:, :3]), body_rate(q[:, 3:], first[:, 3:])])
+def _check_twist(name: str, measured: Array, of_pose: Array) -> None:
+    """Refuse a twist ``(N, 6)`` that is zero or in the axes of the world, as many publishers send it."""
     for part, what in ((slice(0, 3), "linear"), (slice(3, 6), "angular")):
-        moved, off = np.sum(speed[:, part] ** 2), np.sum((twist[:, part] - speed[:, part]) ** 2)
-        if off > _MAX_TWIST_ERROR_SHARE * moved and off > len(q) * _NOISE_SPEED**2:
+        moved, off = (float(np.mean(np.sum(x[:, part] ** 2, axis=1))) for x in (of_pose, measured - of_pose))
+        if off > max(_MAX_TWIST_ERROR_SHARE * moved, _NOISE_SPEED**2):
             raise RecordingError(
                 f"{name}: the {what} part of base_twist is not the velocity of base_pose in the base's own axes (off by"
-                f" {np.sqrt(off / len(q)):.3g} of {np.sqrt(moved / len(q)):.3g} RMS); correct the publisher, or set"
+                f" {np.sqrt(off):.3g} of {np.sqrt(moved):.3g} RMS); correct the publisher, or set"
                 " prepare.base.motion_from to pose")
 
 

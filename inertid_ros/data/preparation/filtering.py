@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -181,13 +182,19 @@ def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> 
     ``order`` applies to each run. Ends are extended with their value, slope and curvature: with a plain reflection the
     acceleration of a motion would jump to the opposite sign at the end.
     """
-    sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
+    sections = _sections(order, cutoff_hz, period)
     count = min(len(values) - 1, int(np.ceil(_EXTENSION_PERIODS / (cutoff_hz * period))))
     window = max(_MIN_CURVATURE_SAMPLES, int(np.ceil(_CURVATURE_PERIODS / (cutoff_hz * period))))
     before, after = _extension(values, count, window)[::-1], _extension(values[::-1], count, window)
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff_hz * period))))
     out = scipy.signal.sosfiltfilt(sections, np.concatenate([before, values, after]), axis=0, padlen=padding)
     return np.asarray(out[count : len(out) - count])
+
+
+@lru_cache(maxsize=32)
+def _sections(order: int, cutoff_hz: float, period: float) -> Array:
+    """Second-order sections of a Butterworth low-pass; cached because a calibration uses a filter for many channels."""
+    return np.asarray(scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos"))
 
 
 def memory(cutoff_hz: float, order: int = 4) -> float:

@@ -213,7 +213,7 @@ class CleanChannels:
         for joint in np.flatnonzero(held > self.held).tolist():
             new = np.flatnonzero(np.diff(position[:, joint], prepend=np.nan))
             position[:, joint] = np.interp(self.time, self.time[new], position[new, joint])
-            self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * float(np.median(np.diff(self.time)))))
+            self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * self.period))
             evidence = f"position of {joints[joint]} alone keeps its values in motion for {held[joint]} samples"
             self._add("repeated_states", evidence, (joints[joint],), case="alone")
 

@@ -1,10 +1,11 @@
 """Fit of efforts by a robot with any friction, and with bodies that deviate plausibly from the URDF.
 
 Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies: ``L L^T`` is the pseudo-inertia in the
-URDF, and ``E``, without units, is the deviation from the URDF. The prior of ``E`` is the Bregman divergence
-([Lee2019]_ sec. 3.3), made symmetric: a tenth of a body is as likely as ten times the body. Friction is not negative.
-The cost of a joint grows with the logarithm of its unexplained share of effort, so that one joint without a sensor
-does not dominate. Costs are negative log-likelihoods, so that the costs of two fits can be compared.
+URDF, and ``E``, without units, is the deviation from the URDF. ``1 + E`` is the pseudo-inertia of the ten parameters
+that are fitted for each body. The prior of ``E`` is the Bregman divergence ([Lee2019]_ sec. 3.3), made symmetric: a
+tenth of a body is as likely as ten times the body. Friction is not negative. The cost of a joint grows with the
+logarithm of its unexplained share of effort, so that one joint without a sensor does not dominate. Costs are negative
+log-likelihoods, so that the costs of two fits can be compared.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows, joint_columns
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.dynamics import rigid_torque
@@ -34,11 +35,6 @@ _MAX_NEWTON_STEPS = 10
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
 _SHARE_TO_BORDER = 0.9  # share of the step at which a body stops being a valid mass distribution
 _RIDGE_SHARE = 1e-10  # relative ridge of every column: columns may be proportional to one another
-_ROWS, _COLUMNS = np.triu_indices(4)
-# Orthonormal symmetric matrices (10, 4, 4), each with one or two non-zero elements.
-_BASIS = np.zeros((len(_ROWS), 4, 4))
-_BASIS[np.arange(len(_ROWS)), _ROWS, _COLUMNS] = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(0.5))
-_BASIS = np.maximum(_BASIS, np.swapaxes(_BASIS, 1, 2))
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,7 @@ class EffortEquations:
     def regressor(self) -> Array:
         """``(n, N, nb, 10)`` torque per unit of the parameters of each body."""
         regressor = joint_torque_regressor(self.robot, *self.motion[:3], self.gravity).swapaxes(0, 1)
-        return regressor.reshape(*regressor.shape[:2], -1, BODY_PARAMETERS)
+        return regressor.reshape(*regressor.shape[:2], len(self.robot.layout.links), -1)
 
     @cached_property
     def torque_of_urdf(self) -> Array:
@@ -101,7 +97,7 @@ class EffortEquations:
     def urdf(self) -> Array:
         """Parameters ``(c,)`` of the URDF's bodies, with zeros for the drives."""
         layout = self.robot.layout
-        bodies = np.tile(np.eye(4)[_ROWS, _COLUMNS], len(layout.links))
+        bodies = np.tile(from_pseudo_inertia(np.eye(4)), len(layout.links))
         return np.append(bodies, np.zeros(layout.size - layout.inertial_size))
 
     def rigid(self, parameters: Array) -> Array:
@@ -187,7 +183,7 @@ class EffortEquations:
     def _deviations(self) -> Array:
         """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies."""
         roots = np.linalg.cholesky(pseudo_inertia(self.robot.consistent_body_prior))
-        turned = [from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2)) for basis in _BASIS]
+        turned = [from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2)) for basis in PSEUDO_INERTIA_BASIS]
         columns = np.moveaxis(self.regressor, 2, 0) @ np.stack(turned, axis=-1)[:, None]
         return np.moveaxis(columns, 0, 2).reshape(*columns.shape[1:3], -1)
 
@@ -224,9 +220,8 @@ class EffortEquations:
         root = np.linalg.inv(np.linalg.cholesky(start))
         smallest = np.linalg.eigvalsh(root @ step @ np.swapaxes(root, 1, 2))[:, 0]
         share = np.minimum(1.0, _SHARE_TO_BORDER / np.maximum(-smallest, 1e-12))
-        out = after.copy()
-        out[:count] = before[:count] + np.repeat(share, BODY_PARAMETERS) * (after - before)[:count]
-        return out
+        change = share[:, None] * (after - before)[:count].reshape(len(share), -1)
+        return np.append(before[:count] + change.ravel(), after[count:])
 
     def _precision(self, squares: Array, rows: int) -> Array:
         """Precision ``(d,)`` of the priors of drive parameters, from the effort that each parameter may explain."""
@@ -247,9 +242,8 @@ class EffortEquations:
                 hessian[np.ix_(joint.parameters, joint.parameters)] += weight * joint.gram
                 gradient[joint.parameters] += weight * right
         curvature, right = _expanded(before[:size])
-        for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
-            block = slice(first, first + BODY_PARAMETERS)
-            hessian[block, block] += of_body / spread**2
+        for index, of_body in enumerate(curvature):
+            hessian[layout.body(index), layout.body(index)] += of_body / spread**2
         gradient[:size] += right / spread**2
         diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         diagonal[size:] += precision
@@ -258,21 +252,17 @@ class EffortEquations:
         hessian *= scale[:, None]
         gradient *= scale
         diagonal += _RIDGE_SHARE
-        # Eliminate the parameters of either sign, and solve for the other parameters with non-negative least squares.
+        # Parameters of either sign come first in the Cholesky factor, so that its last rows are a non-negative least
+        # squares problem of the other parameters alone.
         bound = np.sort(layout.non_negative) - layout.inertial_size
         bound = size + bound[bound >= 0]
         free = np.setdiff1d(np.arange(len(before)), bound)
-        mixed = hessian[np.ix_(free, bound)]
-        _, across, singular = scipy.linalg.lapack.dposv(
-            hessian[np.ix_(free, free)], np.column_stack([mixed, gradient[free]]))
-        if singular:
-            raise np.linalg.LinAlgError("effort equations are singular")
-        reduced = hessian[np.ix_(bound, bound)] - mixed.T @ across[:, :-1]
-        right = gradient[bound] - mixed.T @ across[:, -1]
-        root = np.linalg.cholesky(reduced + _RIDGE_SHARE * np.eye(len(reduced)))
-        x = np.empty_like(gradient)
-        x[bound] = scipy.optimize.nnls(root.T, scipy.linalg.lapack.dtrtrs(root, right, lower=1)[0])[0]
-        x[free] = across[:, -1] - across[:, :-1] @ x[bound]
+        order, count, x = np.append(free, bound), len(free), np.empty_like(gradient)
+        root = np.linalg.cholesky(hessian[np.ix_(order, order)])
+        right, _ = scipy.linalg.lapack.dtrtrs(root, gradient[order], lower=1)
+        x[bound] = scipy.optimize.nnls(root[count:, count:].T, right[count:])[0]
+        right = right[:count] - root[count:, :count].T @ x[bound]
+        x[free], _ = scipy.linalg.lapack.dtrtrs(root[:count, :count], right, lower=1, trans=1)
         return np.asarray(scale * x)
 
 
@@ -288,14 +278,14 @@ def _divergence(bodies: Array) -> float:
 def _expanded(bodies: Array) -> tuple[Array, Array]:
     """Hessians ``(nb, 10, 10)`` of the divergence, and the right-hand side ``(10 nb,)`` of a Newton step."""
     inverse = np.linalg.inv(_matrices(bodies))
-    turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
+    turned = np.einsum("bij,pjk->bpik", inverse, PSEUDO_INERTIA_BASIS)
     twice = turned @ inverse[:, None]
     blocks = np.einsum("bpij,bqji->bpq", turned, twice)
-    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", twice))
+    slopes = 0.5 * (np.einsum("pii->p", PSEUDO_INERTIA_BASIS) - np.einsum("bpii->bp", twice))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
     return blocks, right.ravel()
 
 
 def _matrices(bodies: Array) -> Array:
     """Matrices ``1 + E``, ``(nb, 4, 4)``."""
-    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), _BASIS)
+    return pseudo_inertia(bodies.reshape(-1, len(PSEUDO_INERTIA_BASIS)))

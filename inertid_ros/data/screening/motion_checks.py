@@ -41,7 +41,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
         return ()
     positions = [samples.q[samples.usable] for samples in recordings]
     velocities = [samples.v[samples.usable] for samples in recordings]
-    steps = [float(np.median(np.diff(samples.time))) for samples in recordings]
+    steps = [samples.period for samples in recordings]
     # Repeating a short piece does not add motion: the longest travel of all recordings counts.
     travelled = np.max([np.abs(v).sum(axis=0) * step for v, step in zip(velocities, steps, strict=True)], axis=0)
     duration = sum(len(v) * step for v, step in zip(velocities, steps, strict=True))

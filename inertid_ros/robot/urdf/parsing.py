@@ -12,7 +12,7 @@ import numpy as np
 from lxml import etree
 
 from inertid_ros.core.errors import FormatError, ModelError, one_line
-from inertid_ros.core.formats import HEAD, foreign_content, read_bytes
+from inertid_ros.core.formats import foreign_content, read_bytes
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 XACRO_SUFFIX = ".xacro"
@@ -37,7 +37,7 @@ def read_description(source: str | Path) -> str:
     path = Path(text)
     try:
         content = read_bytes(path, _MAX_URDF_BYTES)
-        if foreign := foreign_content(content[:HEAD]):
+        if foreign := foreign_content(content):
             raise ModelError(f"{path}: {foreign}")
         return content.decode("utf-8")
     except FormatError as error:
