@@ -25,7 +25,7 @@ from inertid_ros.identification.solvers.convex_program import ConvexProgram
 from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.third_party import solve_with_clarabel
+from inertid_ros.identification.solvers.third_party import solve_by_cvxpy
 from inertid_ros.robot.layout import ParameterLayout
 
 SCALES = -2.0, 8.0  # exponents of ten of the channels' weights
@@ -166,7 +166,7 @@ def compare(case: Case) -> Comparison:
     if case.regularizer == "entropic" and not case.ellipsoids:
         decrement = extended_decrement(case.convex_program, ours.x) / (1 + abs(ours.objective))
     try:
-        theirs = solve_with_clarabel(case.convex_program)
+        theirs = solve_by_cvxpy(case.convex_program)
         excess = (ours.objective - theirs.objective) / (1 + abs(theirs.objective))
     except IdentificationError:
         pass  # counts as not solved

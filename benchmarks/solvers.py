@@ -16,7 +16,7 @@ from inertid_ros.identification.solvers.convex_program import ConvexProgram
 from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.third_party import cvxpy_problem, solve_with_clarabel
+from inertid_ros.identification.solvers.third_party import cvxpy_problem, solve_by_cvxpy
 from inertid_ros.robot.layout import ParameterLayout
 
 REPEATS, PROBLEMS = 5, 9
@@ -120,7 +120,7 @@ def main() -> None:
                 ours.append(1e3 * (time.perf_counter() - began))
             iterations.append(solution.iterations)
             try:
-                reference = solve_with_clarabel(convex_program)
+                reference = solve_by_cvxpy(convex_program)
             except IdentificationError:
                 continue  # failed or inaccurate; counts as not solved
             theirs.append(1e3 * reference.seconds)

@@ -36,7 +36,7 @@ SOLVERS = {
     "pullback": "interior_point",
     "relative": "interior_point",
     "riemannian": "interior_point, successive convex models",
-    "point_mass": "clarabel",
+    "point_mass": "osqp",
     "geodesic": "geodesic least squares",
 }
 # Of link0, whose mass and centre of mass the recordings do not show: size, places and use of ellipsoids.

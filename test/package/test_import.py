@@ -29,7 +29,7 @@ OF_ROS = {"rclpy", "rosbag2_py"}
 INDIRECT = {"lz4", "compression", "backports", "coal"}
 # In package.xml without being imported by name.
 NOT_IMPORTED = {
-    "python3-cvxpy-pip": "brings Clarabel, which options choose",
+    "python3-cvxpy-pip": "brings Clarabel and OSQP, which options choose",
     "ros2launch": "the command that starts the launch files",
     "rosbag2_storage_mcap": "plugin of rosbag2_py",
     "rosbag2_storage_sqlite3": "plugin of rosbag2_py",

@@ -23,7 +23,7 @@ from .coordinates import TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
 from .regularizers import Regularization
-from .third_party import point_masses, solve_point_masses, solve_with_clarabel
+from .third_party import point_masses, solve_by_cvxpy, solve_point_masses
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as in [Lee2019]_
 _MAX_LOG_WEIGHT = np.log(1e7)  # largest distance of the search from the first weight
@@ -91,13 +91,13 @@ class MapProblem:
             starts = self._start(convex_program, first.x), self._start(convex_program)
             return self._without_pieces(solve_riemannian(convex_program, regularization.weight, *starts))
         if self.solver == "clarabel":
-            return self._without_pieces(solve_with_clarabel(convex_program))
+            return self._without_pieces(solve_by_cvxpy(convex_program))
         warm_start = start.x if start is not None and keeps_inside(convex_program) else None
         try:
             solution = solve(convex_program, self._start(convex_program, warm_start), warm=warm_start is not None)
         except ConvergenceError as error:
             try:
-                solution = solve_with_clarabel(convex_program)
+                solution = solve_by_cvxpy(convex_program)
             except (IdentificationError, ArithmeticError, ValueError):
                 raise error from None
         if solution.curvature is not None:

@@ -1,13 +1,13 @@
-"""The solver Clarabel by CVXPY, imported when it is needed: for any convex program, and for bodies of point masses."""
+"""Solvers by CVXPY, imported when they are needed: Clarabel for any convex program, OSQP for bodies of point masses."""
 
 import importlib
 import logging
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -25,14 +25,27 @@ from inertid_ros.core.inertial_parameters import (
 
 from .convex_program import ConvexProgram, Solution
 
-_CLARABEL_GAP = 1e-8  # relative; Clarabel's default tolerance
-_CLARABEL_ACCEPTED_GAP = 1e-7
+_ACCEPTED_GAP = 1e-7  # relative, of a solver that calls its result inaccurate
 POINTS_PER_BODY = 100  # random points per body
 _REGION_EXTENT = 1.5  # default region of a body: this multiple of the solid ellipsoid with the body's second moments
 _EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
 _REALIZED_ERROR = 1e-6  # largest relative error of a prior made up of the points
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
+
+
+class CvxpySolver(NamedTuple):
+    """A solver that CVXPY calls by its name, its relative tolerance and options, and the remedy where it fails."""
+
+    name: str
+    gap: float
+    options: Mapping[str, Any]
+    otherwise: str
+
+
+CLARABEL = CvxpySolver("clarabel", 1e-8, {}, "use the built-in solver")  # the default tolerance
+OSQP = CvxpySolver("osqp", 1e-9, {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 100_000, "polishing": True},
+    "use the entropic regularizer")
 
 
 def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
@@ -65,47 +78,47 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
     return cp.Problem(cp.Minimize(objective), constraints), x
 
 
-def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
-    """Solve by CVXPY and Clarabel, the reference for the built-in solver."""
-    cp = _cvxpy()
+def solve_by_cvxpy(convex_program: ConvexProgram, solver: CvxpySolver = CLARABEL) -> Solution:
+    """Solve by CVXPY with Clarabel, the reference for the built-in solver, or with OSQP, for quadratic programs."""
+    cp = _cvxpy(solver.name)
     began = time.perf_counter()
     problem, x = cvxpy_problem(convex_program)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CVXPY warns of inaccuracy; the status below decides
-            problem.solve(solver=cp.CLARABEL)
+            problem.solve(solver=solver.name.upper(), **solver.options)
     except cp.SolverError as error:
-        raise IdentificationError(f"Clarabel failed ({str(error).splitlines()[0]}); use the built-in solver") from None
+        raise IdentificationError(f"{solver.name} failed ({str(error).splitlines()[0]}); {solver.otherwise}") from None
     if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         names = [rows.names for rows in (convex_program.inequalities, convex_program.equalities, convex_program.blocks)]
         raise IdentificationError(
             f"solver: the constraints contradict one another or the bodies; relax one of: {', '.join(sum(names, ()))}")
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
-        raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
+        raise IdentificationError(f"{solver.name} stopped with status '{problem.status}'; {solver.otherwise}")
     solution = np.asarray(x.value, dtype=float)
     barrier_gradient, barrier_hessian = convex_program.barrier_derivatives(solution)
     hessian = convex_program.gram + barrier_hessian
     objective = convex_program.objective(solution)
-    gap = _CLARABEL_GAP * (1 + abs(objective))
+    gap = solver.gap * (1 + abs(objective))
     if problem.status == cp.OPTIMAL_INACCURATE:  # unreliable; the KKT residual of a smooth program is reliable
         gradient = convex_program.gradient(solution) + barrier_gradient
         gap = float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
-        if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
-            raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
+        if problem.constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
+            raise IdentificationError(f"{solver.name} missed its accuracy; {solver.otherwise}")
     return Solution(
-        x=solution, hessian=hessian, objective=objective, gap=gap, solver="clarabel",
+        x=solution, hessian=hessian, objective=objective, gap=gap, solver=solver.name,
         iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
-def _cvxpy() -> ModuleType:
+def _cvxpy(solver: str = CLARABEL.name) -> ModuleType:
     try:
         cp = importlib.import_module("cvxpy")
     except ImportError:
         raise IdentificationError(
             "solver 'clarabel' and regularizer 'point_mass' need CVXPY, which is not installed; pip install cvxpy"
         ) from None
-    if "CLARABEL" not in cp.installed_solvers():
-        raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
+    if solver.upper() not in cp.installed_solvers():
+        raise IdentificationError(f"solver '{solver}' is not installed; pip install {solver}")
     return cp
 
 
@@ -208,8 +221,9 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
-    Bodies consist of point masses that must not be negative ([Lee2019]_ eq. 3.5.54). The Hessian is with respect to the
-    parameters, without the bounds on masses.
+    Bodies consist of point masses that must not be negative ([Lee2019]_ eq. 3.5.54): a quadratic program for OSQP, or
+    for Clarabel if ellipsoids hold centres of mass. The Hessian is with respect to the parameters, without the bounds
+    on masses.
 
     Parameters
     ----------
@@ -225,7 +239,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
         over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
         z=np.concatenate([over_masses.z, root * points.prior]), body_weights=np.zeros(0), positive=positive,
         positive_weights=np.zeros(len(positive)))
-    solution = solve_with_clarabel(over_masses)
+    solution = solve_by_cvxpy(over_masses, CLARABEL if len(over_masses.blocks) else OSQP)
     unknowns = solution.x.copy()
     unknowns[positive] = np.maximum(unknowns[positive], 0.0)
     hessian = convex_program.gram.copy()

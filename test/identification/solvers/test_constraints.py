@@ -29,7 +29,7 @@ from inertid_ros.identification.solvers.constraints import Constraints, configur
 from inertid_ros.identification.solvers.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.third_party import solve_with_clarabel
+from inertid_ros.identification.solvers.third_party import solve_by_cvxpy
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import load_model
@@ -203,7 +203,7 @@ def test_clarabel_agrees_under_constraints():
         start = np.zeros(convex_program.R.shape[1])
         start[: layout.size] = coordinates.prior
         start[layout.non_negative] = 1.0
-        ours, reference = solve(convex_program, start), solve_with_clarabel(convex_program)
+        ours, reference = solve(convex_program, start), solve_by_cvxpy(convex_program)
         assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
 
 

@@ -10,7 +10,7 @@ from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseu
 from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from inertid_ros.identification.solvers.interior_point import keeps_inside, solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.third_party import solve_with_clarabel
+from inertid_ros.identification.solvers.third_party import solve_by_cvxpy
 from inertid_ros.robot.layout import ParameterLayout
 
 IDENTITY = from_pseudo_inertia(np.eye(4))
@@ -34,7 +34,7 @@ def _problem(seed: int, regularizer: str, bodies: int = 3, strength: float = 30.
 @pytest.mark.parametrize("seed", range(3))
 def test_agrees_with_clarabel(seed, regularizer):
     convex_program, start = _problem(seed, regularizer)
-    ours, reference = solve(convex_program, start), solve_with_clarabel(convex_program)
+    ours, reference = solve(convex_program, start), solve_by_cvxpy(convex_program)
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
     assert ours.objective <= reference.objective + 1e-7 * abs(reference.objective)
 
@@ -121,7 +121,7 @@ def test_linear_constraints_agree_with_clarabel():
     held = replace(
         convex_program, inequalities=LinearConstraints(rows[:2], 0.5 - rows[:2] @ free - 1.0, ("first", "second")),
         equalities=LinearConstraints(rows[2:], 0.3 - rows[2:] @ free, ("third", "fourth")))
-    ours, reference = solve(held, start), solve_with_clarabel(held)
+    ours, reference = solve(held, start), solve_by_cvxpy(held)
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
     assert ours.objective > convex_program.objective(free)
     assert held.inequalities(ours.x).min() > -1e-7
