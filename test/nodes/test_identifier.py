@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,9 +117,10 @@ def test_what_cannot_be_used_is_answered_with_a_reason(ros: RosClient, tmp_path:
     assert not answer.success and "robot description" in answer.message
 
 
-def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
-    node = start(ros, namespace="/left/arm")
-    parameters = ros.listen(InertialParameters, "/left/arm/identifier/parameters")
+def test_namespaces_and_remaps(ros: RosClient, files: tuple[str, str]) -> None:
+    names: dict[str, Any] = {"namespace": "/left/arm", "remaps": {"identifier/parameters": "dynamics"}}
+    node = start(ros, **names)
+    parameters = ros.listen(InertialParameters, "/left/arm/dynamics")
     status = ros.listen(IdentifierStatus, "/left/arm/identifier/status")
     ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
     answer = identify(ros, files[0], action="/left/arm/identifier/identify")
@@ -128,9 +130,13 @@ def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
     assert parameters[0].verdict == InertialParameters.USE_WITH_CARE
     assert "not tested on a recording" in parameters[0].reasons[-1]
     assert parameters[0].sequence == 1 and len(parameters[0].covariance) == len(parameters[0].parameter_names) ** 2
+    own, other = (ParameterSubscriber(ros.node, CASE.given, f"/{robot}/dynamics") for robot in ("left/arm", "right"))
+    ros.until(lambda: own.waiting, "parameters under their new name")
+    assert not other.waiting
+    assert "/left/arm/identifier/parameters" not in dict(ros.node.get_topic_names_and_types())
     node.kill()
-    start(ros, namespace="/left/arm")
-    restored = ros.listen(InertialParameters, "/left/arm/identifier/parameters")
+    start(ros, **names)
+    restored = ros.listen(InertialParameters, "/left/arm/dynamics")
     ros.until(lambda: len(restored) and len(parameters) > 1, "parameters of before the restart")
     assert str(restored[-1]) == str(parameters[1]) == str(parameters[0])  # by text, as NaN is in it
 
