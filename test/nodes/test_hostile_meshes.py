@@ -27,10 +27,10 @@ from inertid_ros.ros.topics import LATCHED  # noqa: E402
 MESHES = ("itself.dae", "nan.stl", "far.stl")
 
 
-def described(folder: Path, mesh: str) -> str:
-    """Description of a robot whose first link has a hostile mesh, by its path."""
-    text = bare_robot(folder, {mesh: HOSTILE[mesh][0]}).read_text()
-    return text.replace(f'filename="{mesh}"', f'filename="file://{folder / mesh}"')
+def described(folder: Path, *meshes: str) -> str:
+    """Description of a robot whose first links have hostile meshes, by their paths."""
+    text = bare_robot(folder, {mesh: HOSTILE[mesh][0] for mesh in meshes}).read_text()
+    return text.replace('filename="', f'filename="file://{folder}/')
 
 
 def test_no_description_ends_a_node(tmp_path: Path) -> None:
@@ -45,13 +45,12 @@ def test_no_description_ends_a_node(tmp_path: Path) -> None:
             assert not node.ended, node.log()
 
 
-@pytest.mark.parametrize("mesh", MESHES)
-def test_a_plan_for_such_a_robot_ends_with_one_line(
-    tmp_path: Path, mesh: str, capfd: pytest.CaptureFixture[str]
+def test_a_plan_for_such_a_robot_tells_each_mesh_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As the excitation node plans."""
     quick = ExcitationOptions(duration_s=5.0, starts=1, improved=1, iterations=1)
-    job = ExcitationJob(described(tmp_path, mesh), np.zeros(3), excitation=quick)
+    job = ExcitationJob(described(tmp_path, *MESHES), np.zeros(3), excitation=quick)
     worker: Worker = Worker("planning", prepare_motion, (job,), timeout_s=100.0)
     while not worker.poll():
         time.sleep(0.01)
@@ -60,7 +59,8 @@ def test_a_plan_for_such_a_robot_ends_with_one_line(
     except InertidError as error:
         assert "ended with" not in str(error)
     told = [line for line in capfd.readouterr().err.splitlines() if "cannot read mesh" in line]
-    assert told and all(f"{mesh}' (" in line and "); " in line for line in told)
+    assert {mesh for mesh in MESHES for line in told if f"{mesh}' (" in line and "); " in line} == set(MESHES)
+    assert all(any(f"{mesh}' (" in line for mesh in MESHES) and "); " in line for line in told)
 
 
 def test_the_identifier_fits_such_a_robot(tmp_path: Path) -> None:
