@@ -1,5 +1,6 @@
-"""A bag that is replayed over topics gives the same parameters as the bag itself."""
+"""A bag that is replayed over topics gives the same parameters as the bag itself; its joints may have other names."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,12 @@ pytestmark = FLOWS
 def test_identification_of_replayed_topics_equals_that_of_the_bag(tmp_path: Path) -> None:
     case, urdf = synthetic_case(5, recordings=1, duration=8.0), tmp_path / "given.urdf"
     urdf.write_text(case.given.urdf)
-    bag = write_bag(case.recordings[0], tmp_path / "bag")
+    recording = case.recordings[0]
+    renamed = replace(recording, joint_names=tuple(f"other_{joint}" for joint in recording.joint_names))
+    bag = write_bag(renamed, tmp_path / "bag")
+    names = {"robot.joint_names.other_*": "*"}  # as launch files pass them on
     with ros_client_in(tmp_path) as ros:
-        ros.start("identifier", {"urdf": str(urdf), "output_directory": ""})
+        ros.start("identifier", {"urdf": str(urdf), "output_directory": "", **names})
         ros.start("recorder", {"directory": str(tmp_path / "recordings")})
         parameters = ros.listen(InertialParameters, "identifier/parameters")
         status = ros.listen(IdentifierStatus, "identifier/status")
@@ -31,8 +35,9 @@ def test_identification_of_replayed_topics_equals_that_of_the_bag(tmp_path: Path
         handle = ros.send_goal(Identify, "identifier/identify", Identify.Goal())
         assert ros.result(handle).result.success
         ros.until(lambda: parameters, "parameters")
-    offline = calibrate(case.given, [load_recording(bag)])
+    offline = calibrate(case.given, [load_recording(write_bag(recording, tmp_path / "own"))])
     received = from_inertial_parameters(parameters[-1])
+    assert received.joint_names == case.given.joint_names
     expected = offline.estimate.bodies
     np.testing.assert_allclose(received.bodies, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     for term, values in received.drives.items():
