@@ -35,7 +35,7 @@ _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on raw channels: stamps, or if stamps are right, positions, limits, locked joints and sign bits."""
+    """Findings on repaired channels: stamps, or if stamps are right, positions, limits, locked joints and sign bits."""
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
