@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     check_same_robot(config, result)
     joints = result.model.recorded_joints
     if options.reference_drift is not None and not options.reference:
-        raise InertidError("--reference-drift is the change since a --reference; give --reference too, or neither")
+        raise InertidError("--reference-drift has no effect without --reference; give both, or leave it out")
     between = FrictionDrift.between_recordings if options.reference_drift is None else options.reference_drift
     wanted = PayloadOptions(options.frame, FrictionDrift(options.drift, between), options.max_mass)
     with progress_bar(options) as progress:

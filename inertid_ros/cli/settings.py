@@ -71,7 +71,7 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
         try:
             value = read_yaml(text)
         except FormatError as error:
-            raise ConfigurationError(f"--set {setting}: value {error}; write KEY=VALUE") from None
+            raise ConfigurationError(f"--set {setting}: the value {error}; give YAML, as in '{key}=[1, 2]'") from None
         for inner, single in _singles(tree, key, value):
             set_value(f"--set {setting}", inner, single)
     for joint, position in named_numbers(options.lock, "--lock").items():

@@ -67,7 +67,7 @@ def check_directory(
     target: str | Path, kind: str, force: bool | None = None, inputs: Iterable[str | Path] = (),
     file: str = "information.npz",
 ) -> None:
-    """Check before the work that a directory can be written.
+    """Check, before any work is done, that a directory can be written.
 
     Parameters
     ----------

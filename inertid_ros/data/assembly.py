@@ -54,7 +54,7 @@ class ChannelStream:
         return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Add values ``(K, width)`` with increasing stamps ``(K,)``; ``where`` names the first wrong stamp in errors.
+        """Add values ``(K, width)`` with increasing stamps ``(K,)``; ``where`` begins error messages.
 
         Only a single value may be late; several values must follow all earlier values.
         """

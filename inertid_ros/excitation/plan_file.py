@@ -40,7 +40,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def joint_trajectory_text(plan: Plan, joint_names: Sequence[str] = (), effort: Array | None = None) -> str:
-    """A plan as the text of a message; times are rounded to nanoseconds.
+    """A plan as a ``JointTrajectory`` message in YAML; times are rounded to nanoseconds.
 
     Parameters
     ----------

@@ -90,7 +90,10 @@ class Regression:
             for value, deviation in zip(values / size, deviations / size, strict=True))
 
     def p_values_of(self, further: Array) -> Array:
-        """Return p-values ``(c,)`` of the columns ``further (k, c)``, each added alone, with unchanged scatter."""
+        """Return p-values ``(c,)`` of an F-test of each column of ``further (k, c)``, added alone.
+
+        The scatter is that of the fit without the column.
+        """
         X, y, Z = (self._whitening @ array for array in (self.columns, self.series.values, further))
         Q, _ = np.linalg.qr(X)
         y, Z = y - Q @ (Q.T @ y), Z - Q @ (Q.T @ Z)

@@ -148,14 +148,15 @@ class ModelDistribution:
 
 
 def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Reject hypotheses ``(m,)`` with an expected share of false rejections of at most ``level`` [Benjamini1995]_."""
+    """Mask ``(m,)`` of rejected hypotheses; the expected share of false rejections is at most ``level``
+    [Benjamini1995]_."""
     ordered, m = np.sort(p_values), len(p_values)
     below = ordered[ordered <= level * np.arange(1, m + 1) / max(m, 1)]
     return np.asarray(p_values <= below.max(initial=-np.inf))
 
 
 def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Reject hypotheses ``(m,)`` with a probability of any false rejection of at most ``level`` [Holm1979]_."""
+    """Mask ``(m,)`` of rejected hypotheses; the probability of any false rejection is at most ``level`` [Holm1979]_."""
     ordered = np.sort(p_values)
     above = ordered[ordered > level / np.arange(len(p_values), 0, -1)]
     return np.asarray(p_values < above.min(initial=np.inf))

@@ -99,7 +99,9 @@ def identify(
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
         if continuation is not None:
-            raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
+            raise IdentificationError(
+                f"estimator '{options.estimator}' takes no earlier result; leave out the earlier result, or set"
+                " identify.estimator=consistent")
         classical = _classical(prepared, options, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     if options.regularizer == "geodesic":

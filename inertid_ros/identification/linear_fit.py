@@ -50,7 +50,7 @@ class ParameterSpectrum:
     def solutions(self) -> Array:
         """Solution of each rank from 0 to r, ``(r + 1, p)``, see [vanDerGaag2024]_ eq. 20-23 and [Lee2019]_ eq. 4.5.60.
 
-        A solution is least squares along the first directions, and the centre along all other directions.
+        A solution minimises the squares along the first directions, and is the centre along all other directions.
         """
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)

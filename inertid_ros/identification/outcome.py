@@ -90,7 +90,7 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
 
 @dataclass(frozen=True)
 class IdentificationOutcome:
-    """Everything about one identification that the result directory and the report contain.
+    """Content of the result directory and of the report of one identification.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class IdentificationOutcome:
     validation : errors on held-out data, if there are any
     blocks : Validation or None
         Errors on blocks of the training data, each held out in turn, if ``held_out`` is empty; None for too few data.
-    bands : errors in fixed bands, on held-out recordings if there are any, else on fitted recordings
+    bands : errors below fixed cutoff frequencies, on held-out recordings if there are any, else on fitted recordings
     predictions : errors of predicted base motion and torque of a floating robot, on the same recordings
     rounds : options of the rounds, and the torque confidence after each earlier round
     peak_memory_mb : largest resident memory of this process until the outcome was created [MiB]

@@ -131,7 +131,7 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
 
 
 def range_of(*values: Array) -> tuple[float, float]:
-    """Smallest and largest of all finite values, with a margin of 4 %."""
+    """Limits of an axis: extremes of all finite values with a margin of 4 %, or (-1, 1) without any."""
     finite = np.concatenate([np.ravel(array) for array in values])
     finite = finite[np.isfinite(finite)]
     if not len(finite):

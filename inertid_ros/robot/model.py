@@ -207,7 +207,7 @@ class RobotModel:
 
     @cached_property
     def commanded(self) -> "RobotModel":
-        """Robot as its controller moves it, by :func:`commanded_options`: this robot itself, unless it has wheels.
+        """Model for the controller, by :func:`commanded_options`: base at rest, wheels as joints.
 
         ModelError if a wheel is not a joint of the URDF.
         """

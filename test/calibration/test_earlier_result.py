@@ -94,7 +94,7 @@ def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
     with pytest.raises(InertidError, match=r"information.npz: no such file"):
         earlier_result(copy, case.given)
     (copy / "information.npz").write_bytes(b"nothing")
-    with pytest.raises(InertidError, match="is not information, or is damaged"):
+    with pytest.raises(InertidError, match="is not an information file, or is damaged"):
         earlier_result(copy, case.given)
 
 

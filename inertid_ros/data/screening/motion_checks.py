@@ -126,9 +126,9 @@ def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Raise RecordingError if two recordings have samples in common, independent of their file names.
+    """Raise RecordingError if a recording repeats most of another one, whatever their file names.
 
-    The limit is half of the samples for a held-out and a fitted recording, nearly all for two fitted recordings.
+    The limits are 50 % of the samples of a held-out recording, and 90 % for two fitted recordings.
     """
     for recording, fitted in combinations(train, 2):
         if (share := shared_samples(fitted, recording)) >= _SAME_RECORDING_SHARE:

@@ -179,7 +179,10 @@ def run_descent(
 def improve_shapes(
     problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
 ) -> Iterator[tuple[int, Candidate]]:
-    """Index and candidate of each shape, in any order; only the first descent may begin after the deadline."""
+    """Improve start shapes and yield index and candidate of each, in any order.
+
+    After the deadline only the first descent may begin; shapes that have not begun yield nothing.
+    """
     workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
     # Whether linear algebra in this process uses one thread, according to the environment.

@@ -282,9 +282,9 @@ class FloatingMomentum:
         return cls(model, BaseMotion(model.tree, model.body_prior, model.wheels), columns)
 
     def rows(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Equations ``(N, 6, r)``, and rates of base and joints ``(N, 6 + n)``; ``q, v`` hold joints, then wheels.
+        """Equations of momentum ``(N, 6, r)``, and rates of base and joints ``(N, 6 + n)``.
 
-        Rows are in the base frame, about its origin; in an inertial frame, their singular values would be nearly equal.
+        ``q`` and ``v`` hold joints, then wheels. Rows are in the base frame, about its origin.
         """
         joints = self.model.joints
         q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]

@@ -151,10 +151,13 @@ def _independent_columns(rows: Array) -> Indices:
 
 @dataclass(frozen=True)
 class MotionInformation:
-    """Weighted equations ``(m, r)`` in the base parameters, of a motion and then of earlier recordings.
+    """Information on the base parameters from a motion and earlier recordings.
 
-    ``scaled`` are the ``rows`` in the units of the scaling. The information matrix of ``scaled`` has ascending
-    ``eigenvalues`` ``(r,)`` and eigenvectors ``vectors`` ``(r, r)``, one per column.
+    Attributes
+    ----------
+    rows : (m, r), weighted equations, first of the motion, then of earlier recordings.
+    scaled : (m, r), ``rows`` in the units of the scaling.
+    eigenvalues, vectors : (r,) and (r, r), ascending, with eigenvectors as columns, of ``scaled.T @ scaled``.
     """
 
     rows: Array

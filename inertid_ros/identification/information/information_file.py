@@ -55,10 +55,11 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
     except FormatError as error:
-        raise IdentificationError(f"{path}: is not information, or is damaged ({error}); write it again") from None
+        raise IdentificationError(
+            f"{path}: is not an information file, or is damaged ({error}); write it again") from None
     except _DAMAGE_ERRORS as error:
         raise IdentificationError(
-            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again") from None
+            f"{path}: is not an information file, or is damaged ({error.__class__.__name__}); write it again") from None
     except ModelError as error:
         raise IdentificationError(f"{path}: {error}") from None
 

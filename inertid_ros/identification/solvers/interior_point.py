@@ -85,7 +85,8 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem"
     whole[:, size] = convex_program.r_factor @ np.append(x, -1.0)
     whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
     if not np.diagonal(whole)[:size].all():
-        raise ConvergenceError("solver: a direction has no curvature; check the data for absurd values")
+        raise ConvergenceError(
+            "solver: data and prior leave a combination of parameters open; check the data for extreme values")
     return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])
 
 
@@ -142,7 +143,7 @@ class NewtonSystem:
         self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
 
     def step(self, centring: float) -> Iterate:
-        """Direction towards complementarity products of ``weight + centring``."""
+        """Newton step towards complementarity products of ``weight + centring``."""
         convex_program, at = self.convex_program, self.at
         inverse = self.inverse_root.transpose(0, 2, 1) @ self.inverse_root
         dZ = (self.weights + centring)[:, None, None] * inverse - at.Z
@@ -315,7 +316,8 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         raise IdentificationError(
             "solver: the prior is not physically consistent; correct the URDF's inertias") from None
     if (scalars <= 0).any():
-        raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
+        raise IdentificationError(
+            "solver: a friction or rotor inertia at the start is not positive; give positive values")
     if warm and keeps_inside(convex_program):
         Z = convex_program.body_weights[:, None, None] * np.linalg.inv(S)
         u = convex_program.positive_weights / scalars

@@ -69,8 +69,8 @@ def test_same_names_are_not_the_same_robot():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no such file"), (b"", "is not information"), (b"not a zip", "is not information"),
-        (b"PK\x03\x04 cut off", "is not information")])
+        (None, "no such file"), (b"", "is not an information file"), (b"not a zip", "is not an information file"),
+        (b"PK\x03\x04 cut off", "is not an information file")])
 def test_other_files_are_refused(tmp_path, content, message):
     path = tmp_path / "file.npz"
     if content is not None:
