@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 
 
-@pytest.mark.parametrize("way", ["## The way of one parameter", "## The way of one command", "## The way of one motion",
-    "## To add a term", "## To add a check", "## The way of one reason"])
+@pytest.mark.parametrize("way", ["## How a parameter passes", "## How a command passes", "## How a motion passes",
+    "## To add a term", "## To add a check", "## How a reason passes"])
 def test_files_on_the_way_exist(way):
     section = PAGE.read_text(encoding="utf-8").split(way)[1].split("\n## ")[0]
     named = re.findall(r"`([a-z_/]+\.(?:py|yaml|msg))`", section)
