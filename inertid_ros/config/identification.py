@@ -66,9 +66,9 @@ ESTIMATORS = {
     "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
     "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
 }
-
-
-WEIGHTED_ESTIMATORS = ("wls", "wls_r", "wls_rc", "truncated", "reduced", "auto")  # by residuals or stated deviations
+# Estimators that divide by deviations, which may also be stated.
+WEIGHTED_ESTIMATORS = tuple(
+    name for name, options in ESTIMATORS.items() if options.weighting == "residual" and options.loss == "squares")
 
 
 @attrs.frozen

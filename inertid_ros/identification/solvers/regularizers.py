@@ -47,7 +47,7 @@ class Regularization:
         - relative: distance of parameters relative to their prior ([vanDerGaag2024]_ sec. III-C), for a prior with
           errors of some per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
           the cone;
-        - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by Clarabel;
+        - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by CVXPY;
         - geodesic: geodesic distance to the prior and to the hyperplane of every sample's equation ([Lee2019]_ eq.
           3.4.37). Gross errors hardly move its minimum, but noise of the size of the torque makes many minima.
     drive_weight : float
