@@ -282,36 +282,21 @@ def _misplaced_loads(fit: GainFit, model: RobotModel, fraction: Array, wider: fl
     fraction : (n,), independent share of the samples
     wider : factor by which deviations exceed deviations under independent noise
     """
-    layout, size = model.layout, len(fit.prior)
+    layout = model.layout
     of_links = [block.load[: layout.inertial_size].reshape(-1, BODY_PARAMETERS).any(axis=1) for block in fit.blocks]
     loaded = [(number, int(links.argmax())) for number, links in enumerate(of_links) if links.sum() == 1]
     if not loaded:
         return ()
-    # First moments and inertias of the loads are further parameters, with a wide prior about zero.
-    new = [slice(size + _FREE_OF_LOAD * k, size + _FREE_OF_LOAD * (k + 1)) for k in range(len(loaded))]
-    none = np.zeros(_FREE_OF_LOAD * len(loaded))
-    wide_rows = [[np.insert(joint, none.size * [size], 0.0, axis=1) for joint in block.rows] for block in fit.blocks]
-    blocks = [
-        block._replace(load=np.append(block.load, none), rows=rows)
-        for block, rows in zip(fit.blocks, wide_rows, strict=True)]
-    start, deviations = [fit.parameters], []
-    for (number, link), columns in zip(loaded, new, strict=True):
-        load, rows, _ = blocks[number]
-        free = slice(layout.body(link).start + 1, layout.body(link).stop)
-        start.append(load[free].copy())
-        deviations.append(load[free.start - 1] * np.repeat([_LOAD_SIZE_M, _LOAD_SIZE_M**2], [3, 6]))
-        load[free] = 0.0
-        for joint in rows:
-            joint[:, columns] = joint[:, free]
-    root = block_diag(fit.root, np.diag(np.concatenate(deviations)))
+    free = [slice(layout.body(link).start + 1, layout.body(link).stop) for _, link in loaded]
     try:
-        freed = GainFit(blocks, np.append(fit.prior, none), root, np.concatenate(start), fit.inverse).converged()
+        freed = _with_free_loads(fit, [number for number, _ in loaded], free)
     except IdentificationError:
         return ()  # masses alone do not determine the gains here, so positions of the loads stay unknown
-    covariance, findings = root @ freed.covariance(fraction)[: len(root), : len(root)] @ root.T, []
-    for (number, link), columns in zip(loaded, new, strict=True):
+    root, size, findings = freed.root, len(fit.prior), []
+    covariance = root @ freed.covariance(fraction)[: len(root), : len(root)] @ root.T
+    for start, (number, link) in zip(range(size, len(root), _FREE_OF_LOAD), loaded, strict=True):
         mass, *declared = fit.blocks[number].load[layout.body(link)][:4]
-        moments = slice(columns.start, columns.start + 3)
+        moments = slice(start, start + 3)
         deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[moments, moments])[-1])) / mass
         centre = freed.parameters[moments] / mass
         distance = float(np.linalg.norm(centre - np.array(declared) / mass))
@@ -323,3 +308,31 @@ def _misplaced_loads(fit: GainFit, model: RobotModel, fraction: Array, wider: fl
             f" position, at ({place}) m in {model.link_names[link]}")
         findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, model.link_names[link]))
     return tuple(findings)
+
+
+def _with_free_loads(fit: GainFit, numbers: Sequence[int], free: Sequence[slice]) -> GainFit:
+    """Fit in which first moments and inertias of loads are further parameters, with a wide prior about zero.
+
+    The further parameters follow the others, nine per load. Raises IdentificationError: the fit does not converge.
+
+    Parameters
+    ----------
+    numbers, free : blocks of the loads, and the columns of their first moments and inertias
+    """
+    size, none = len(fit.prior), np.zeros(_FREE_OF_LOAD * len(numbers))
+    blocks = [
+        block._replace(
+            load=np.append(block.load, none),
+            rows=[np.insert(joint, none.size * [size], 0.0, axis=1) for joint in block.rows])
+        for block in fit.blocks]
+    start, deviations = [fit.parameters], []
+    for index, (number, columns) in enumerate(zip(numbers, free, strict=True)):
+        load, rows, _ = blocks[number]
+        start.append(load[columns].copy())
+        deviations.append(load[columns.start - 1] * np.repeat([_LOAD_SIZE_M, _LOAD_SIZE_M**2], [3, 6]))
+        load[columns] = 0.0
+        new = size + _FREE_OF_LOAD * index
+        for joint in rows:
+            joint[:, new : new + _FREE_OF_LOAD] = joint[:, columns]
+    root = block_diag(fit.root, np.diag(np.concatenate(deviations)))
+    return GainFit(blocks, np.append(fit.prior, none), root, np.concatenate(start), fit.inverse).converged()
