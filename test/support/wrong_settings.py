@@ -81,7 +81,7 @@ def setting(key: str, known: Mapping[str, Option], rng: random.Random) -> dict[s
 
 def without_effect(effect: Effect, option: str, known: Mapping[str, Option], rng: random.Random) -> dict[str, Any]:
     """Settings of which one has no effect beside the others."""
-    values = setting(option, known, rng)
+    values = setting(option, {key: entry for key, entry in known.items() if key not in effect.needs}, rng)
     for key, wanted in effect.needs.items():
         if wanted in (GIVEN, ()):
             continue  # and it is not, or nothing helps
