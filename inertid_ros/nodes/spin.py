@@ -18,12 +18,15 @@ import rclpy
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.action import ActionServer
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.time_source import TimeSource
+from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from inertid_ros.core.blas_threads import check_address_space
@@ -203,36 +206,62 @@ class _StopRequest:
             end_surely(0, _CALLBACK_END_S)
 
 
+class _Requests:
+    """Wait for requests to the services and actions that a node has now, by a small wait set of their own."""
+
+    def __init__(self, node: Node) -> None:
+        self._services = [service.handle for service in node.services]
+        self._actions = [waitable for waitable in node.waitables if isinstance(waitable, ActionServer)]
+        count = NumberOfEntities(num_services=len(self._services))
+        for action in self._actions:
+            count += action.get_num_entities()
+        self._wait_set = rclpy_implementation.WaitSet(
+            count.num_subscriptions, count.num_guard_conditions, count.num_timers, count.num_clients,
+            count.num_services, count.num_events, node.context.handle)  # fmt: skip
+
+    def wait(self, seconds: float) -> bool:
+        """Return True as soon as a request waits, False after a time."""
+        self._wait_set.clear_entities()
+        for service in self._services:
+            self._wait_set.add_service(service)
+        for action in self._actions:
+            action.add_to_wait_set(self._wait_set)
+        self._wait_set.wait(round(seconds * 1e9))
+        return any(self._wait_set.get_ready_entities("service"))
+
+
 class TickedSpin:
-    """Run the ticks of a node at a high rate, and its callbacks at a lower rate.
+    """Run the ticks of a node at a high rate, its callbacks at a lower rate, and requests at once.
 
     Ticks bypass the executor: rclpy's executors rebuild their wait set at every wake-up, which takes longer than most
     ticks; an empty timer of 200 Hz costs a fifth of a core. The node has ``tick()`` and ``tick_s``, the time between
     two ticks [s, steady clock]; missed ticks are skipped. ``callbacks_s`` is the time between two checks for callbacks
-    [s]; a node may set it.
+    [s]; a node may set it. A request, such as to stop, is answered at once, and a tick follows.
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
         self._callbacks_s = getattr(node, "callbacks_s", _CALLBACK_PERIOD_S)
+        self._requests = _Requests(node)
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Tick if a tick is due, run waiting callbacks if their check is due, and sleep if neither is due.
+        """Wait until a tick or a check for callbacks is due or a request comes; run waiting callbacks, then tick.
 
         Callbacks may use half a tick period of processor time per call, so ticks that are always late do not starve
         callbacks.
         """
+        if self._requests.wait(max(min(self._due, self._look) - time.monotonic(), 0.0)):
+            self._due = self._look = time.monotonic()
         now = time.monotonic()
-        if now >= self._due:
-            self._due += self._period * (1 + (now - self._due) // self._period)
-            self._tick()
-        elif now < self._look:
-            time.sleep(min(self._due, self._look) - now)
         end = time.thread_time() + 0.5 * self._period
         while now >= self._look and time.thread_time() < end:
             if not self._run_callback():
                 self._look = now + self._callbacks_s
+        now = time.monotonic()
+        if now >= self._due:
+            self._due += self._period * (1 + (now - self._due) // self._period)
+            self._tick()
 
     def _run_callback(self) -> bool:
         try:

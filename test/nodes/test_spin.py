@@ -12,9 +12,11 @@ rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from rcl_interfaces.msg import Parameter, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 
 from inertid_ros.nodes import MODULES  # noqa: E402
-from inertid_ros.nodes.spin import refuse_unknown_parameter_types  # noqa: E402
+from inertid_ros.nodes.spin import TickedSpin, refuse_unknown_parameter_types  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["calibrate", "recorder"])
@@ -195,6 +197,31 @@ sys.exit(status)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) > 250  # of 1,500; one for each tick would be 150 at most
+
+
+def test_a_request_is_answered_before_the_next_check_for_callbacks():
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node, other = (rclpy.create_node(name, context=context) for name in ("rarely", "other"))
+    node.create_service(Trigger, "stop", lambda _request, response: response)
+    client = other.create_client(Trigger, "stop")
+    node.tick, node.tick_s, node.callbacks_s = lambda: None, 0.005, 60.0
+    executors = [SingleThreadedExecutor(context=context) for _ in range(2)]
+    for executor, spun in zip(executors, (node, other), strict=True):
+        executor.add_node(spun)
+    spin = TickedSpin(executors[0], node)
+    try:
+        assert client.wait_for_service(10.0)
+        spin.spin_once()  # the check that is due at the start
+        answer, end = client.call_async(Trigger.Request()), time.monotonic() + 5.0
+        while not answer.done() and time.monotonic() < end:
+            spin.spin_once()
+            executors[1].spin_once(timeout_sec=0.0)
+        assert answer.done()
+    finally:
+        for each in (node, other):
+            each.destroy_node()
+        rclpy.shutdown(context=context)
 
 
 @pytest.mark.parametrize("kind", [SetParameters, SetParametersAtomically])
