@@ -81,9 +81,18 @@ class Workspace:
         """Workspace of a robot; the bodies of a result directory ``prior`` predict the efforts."""
         earlier, floating = None, model if model.free and model.wheels.names else None
         if prior:
+            if model.foot:
+                raise ExcitationError(
+                    f"robot '{model.name}': it stands on a foot, so its motion is planned without an earlier result;"
+                    " leave out --prior")
             from .earlier_result import earlier_result  # late, as this import takes as long as all others
 
             model, earlier = earlier_result(prior, model)
+        if model.foot and not options.balance.support.x:
+            sole = " --set 'excitation.balance.support={x: [-0.05, 0.1, 0.1, -0.05], y: [-0.03, -0.03, 0.03, 0.03]}'"
+            raise ExcitationError(
+                f"robot '{model.name}': it stands on '{model.foot}' and may fall; give the corners of the sole from the"
+                f" origin of this link, x forward and y left [m], such as{sole}")
         model = model.commanded
         refuse_free_base(model)
         limits = motion_limits(model, limit_options)

@@ -118,7 +118,7 @@ EFFECTS = (
     Effect(  # a floating robot moves in its surroundings
         "excitation.floor_m excitation.collision.obstacles excitation.collision.obstacle_clearance_m"
         " excitation.balance excitation.mounting",
-        {"robot.base": ("fixed",)},
+        {"robot.base": ("fixed",), "robot.plates": GIVEN},
     ),
 )
 """Options of reading, identifying and planning that have an effect only with certain other options."""

@@ -22,6 +22,7 @@ from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
+from inertid_ros.robot.urdf.standing import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
@@ -207,10 +208,12 @@ class RobotModel:
 
     @cached_property
     def commanded(self) -> "RobotModel":
-        """Model for the controller, by :func:`commanded_options`: base at rest, wheels as joints.
+        """Model of the joints' motion: base at rest, wheels as joints; a robot on one foot stands on the ground.
 
-        ModelError if a wheel is not a joint of the URDF.
+        ModelError if a wheel is not a joint of the URDF, or the plate's frame is not a link.
         """
+        if self.foot:
+            return self._standing
         if not self.wheels.names:
             return self
         commanded = replace(load_model(self.urdf, commanded_options(self.options)), folder=self.folder)
@@ -220,6 +223,24 @@ class RobotModel:
                     f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous"
                     f" joint '{name}' whose child is the wheel")
         return commanded
+
+    @property
+    def foot(self) -> str:
+        """Link on which a robot with a free base stands: the frame of its only plate; empty for other robots."""
+        plates = tuple(self.options.plates.values())
+        return plates[0].frame if self.free and len(plates) == 1 and not self.wheels.names else ""
+
+    @property
+    def _standing(self) -> "RobotModel":
+        """Model whose root is the ground under the foot, with the axes of the root link in the zero pose of the URDF.
+
+        The sole is level in this pose. Loads and rotors are left out, as their frames change with the root.
+        """
+        data = self.pinocchio.createData()
+        pin.framesForwardKinematics(self.pinocchio, data, pin.neutral(self.pinocchio))
+        rotation = data.oMf[self.pinocchio.getFrameId(self.foot)].rotation
+        options = attrs.evolve(self.options, base="fixed", plates={}, contacts={}, loads={}, rotors={})
+        return replace(load_model(standing_on(self.urdf, self.foot, rotation), options), folder=self.folder)
 
     def with_layout(self, **changes: Any) -> "RobotModel":
         """Copy with changed fields of the layout, such as ``terms`` or ``transition_speeds``."""

@@ -49,7 +49,8 @@ def refuse_free_base(model: RobotModel) -> None:
     if model.free:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; set robot.base to"
-            " fixed for a robot whose root link rests on the ground, or set robot.wheels for a floating robot"
+            " fixed for a robot whose root link rests on the ground, robot.wheels for a floating robot, or a single"
+            " robot.plates for a robot on one foot"
         )
 
 
