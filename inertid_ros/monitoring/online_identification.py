@@ -17,7 +17,6 @@ from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_t
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
@@ -269,21 +268,10 @@ class StreamObjective:
 
     def derivatives(self, x: Array) -> tuple[Array, Array]:
         """Gradient ``(p,)`` and Hessian ``(p, p)``."""
-        prior = self._prior
-        gradient, hessian = prior.gradient(x), self._gram.copy()
+        barrier, curvature = self._prior.barrier_derivatives(x)
+        gradient, hessian = self._prior.gradient(x) + barrier, self._gram + curvature
         for columns, A, b in self._rows:
             gradient[columns] += A.T @ (A @ x[columns] - b)
-        # Barrier -log det of every body's pseudo-inertia.
-        inverse = np.linalg.inv(prior.matrices(x))
-        turned = inverse[:, None] @ PSEUDO_INERTIA_BASIS  # (nb, 10, 4, 4)
-        for body, (weight, basis) in enumerate(zip(prior.body_weights, turned, strict=True)):
-            span = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-            gradient[span] -= weight * np.trace(basis, axis1=1, axis2=2)
-            flat = basis.reshape(BODY_PARAMETERS, 16)
-            hessian[span, span] += weight * flat @ basis.swapaxes(1, 2).reshape(BODY_PARAMETERS, 16).T
-        positive = prior.positive
-        gradient[positive] -= prior.positive_weights / x[positive]
-        hessian[positive, positive] += prior.positive_weights / x[positive] ** 2
         return gradient, hessian
 
     def lifted(self, x: Array) -> Array:

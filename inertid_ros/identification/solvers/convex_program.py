@@ -96,11 +96,13 @@ class ConvexProgram:
     def barrier_derivatives(self, x: Array) -> tuple[Array, Array]:
         """Gradient ``(p,)`` and Hessian ``(p, p)`` of the soft terms."""
         gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
-        for body in np.flatnonzero(self.body_weights):
+        bodies = np.flatnonzero(self.body_weights)
+        turned = np.linalg.inv(self.matrices(x)[bodies])[:, None] @ PSEUDO_INERTIA_BASIS  # S^-1 E_k (nb, 10, 4, 4)
+        for body, basis in zip(bodies, turned, strict=True):
             inside, weight = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1)), self.body_weights[body]
-            turned = np.linalg.inv(pseudo_inertia(x[inside])) @ PSEUDO_INERTIA_BASIS  # S^-1 E_k
-            gradient[inside] -= weight * np.trace(turned, axis1=1, axis2=2)
-            hessian[inside, inside] += weight * np.einsum("kij,lji->kl", turned, turned)
+            gradient[inside] -= weight * np.trace(basis, axis1=1, axis2=2)
+            flat, transposed = (m.reshape(BODY_PARAMETERS, 16) for m in (basis, basis.swapaxes(1, 2)))
+            hessian[inside, inside] += weight * flat @ transposed.T
         soft = self.positive_weights > 0
         columns, weights = self.positive[soft], self.positive_weights[soft]
         gradient[columns] -= weights / x[columns]
