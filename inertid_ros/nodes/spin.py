@@ -235,42 +235,43 @@ class TickedSpin:
 
     Ticks bypass the executor: rclpy's executors rebuild their wait set at every wake-up, which takes longer than most
     ticks; an empty timer of 200 Hz costs a fifth of a core. The node has ``tick()`` and ``tick_s``, the time between
-    two ticks [s, steady clock]; missed ticks are skipped. ``callbacks_s`` is the time between two checks for callbacks
-    [s]; a node may set it. A request, such as to stop, is answered at once, and a tick follows.
+    two ticks [s, steady clock]; missed ticks are skipped. A request, such as to stop, is answered at once, and a tick
+    follows. A node may set ``callbacks_s``, the time between two checks for callbacks [s]; requests then wait, too.
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
         self._callbacks_s = getattr(node, "callbacks_s", _CALLBACK_PERIOD_S)
-        self._requests = _Requests(node)
+        self._requests = None if hasattr(node, "callbacks_s") else _Requests(node)
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Wait until a tick or a check for callbacks is due or a request comes; run waiting callbacks, then tick.
-
-        Callbacks may use half a tick period of processor time per call, so ticks that are always late do not starve
-        callbacks.
-        """
-        if self._requests.wait(max(min(self._due, self._look) - time.monotonic(), 0.0)):
+        """Wait until a tick or a check for callbacks is due or a request comes; run waiting callbacks, then tick."""
+        seconds = max(min(self._due, self._look) - time.monotonic(), 0.0)
+        if self._requests is None:
+            time.sleep(seconds)
+        elif self._requests.wait(seconds):
             self._due = self._look = time.monotonic()
         now = time.monotonic()
-        end = time.thread_time() + 0.5 * self._period
-        while now >= self._look and time.thread_time() < end:
-            if not self._run_callback():
-                self._look = now + self._callbacks_s
+        if now >= self._look:
+            self._look = now + self._callbacks_s
+            self._run_callbacks()
         now = time.monotonic()
         if now >= self._due:
             self._due += self._period * (1 + (now - self._due) // self._period)
             self._tick()
 
-    def _run_callback(self) -> bool:
-        try:
-            callback, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)
-        except (TimeoutException, ShutdownException):
-            return False
-        callback()
-        callback.result()  # raises its exception
-        return True
+    def _run_callbacks(self) -> None:
+        """Run each waiting callback once.
+
+        The pass must be complete before :class:`_Requests` waits again: a server of actions remembers its places in
+        the wait set to which it was added last.
+        """
+        with suppress(TimeoutException, ShutdownException):
+            while True:
+                callback, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)
+                callback()
+                callback.result()  # raises its exception
 
 
 def tick_by_timer(node: Any) -> None:

@@ -199,13 +199,14 @@ sys.exit(status)
     assert int(done.stdout.split()[-1]) > 250  # of 1,500; one for each tick would be 150 at most
 
 
-def test_a_request_is_answered_before_the_next_check_for_callbacks():
+def test_a_request_is_answered_before_the_next_check_for_callbacks(monkeypatch):
+    monkeypatch.setattr("inertid_ros.nodes.spin._CALLBACK_PERIOD_S", 60.0)
     context = rclpy.Context()
     rclpy.init(context=context)
     node, other = (rclpy.create_node(name, context=context) for name in ("rarely", "other"))
     node.create_service(Trigger, "stop", lambda _request, response: response)
     client = other.create_client(Trigger, "stop")
-    node.tick, node.tick_s, node.callbacks_s = lambda: None, 0.005, 60.0
+    node.tick, node.tick_s = lambda: None, 0.005
     executors = [SingleThreadedExecutor(context=context) for _ in range(2)]
     for executor, spun in zip(executors, (node, other), strict=True):
         executor.add_node(spun)
