@@ -267,11 +267,13 @@ class TickedSpin:
         The pass must be complete before :class:`_Requests` waits again: a server of actions remembers its places in
         the wait set to which it was added last.
         """
-        with suppress(TimeoutException, ShutdownException):
-            while True:
+        while True:
+            try:
                 callback, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)
-                callback()
-                callback.result()  # raises its exception
+            except (TimeoutException, ShutdownException):
+                return
+            callback()
+            callback.result()  # raises its exception
 
 
 def tick_by_timer(node: Any) -> None:

@@ -228,7 +228,7 @@ class RobotModel:
     def foot(self) -> str:
         """Link on which a robot with a free base stands: the frame of its only plate; empty for other robots."""
         plates = tuple(self.options.plates.values())
-        return plates[0].frame if self.free and len(plates) == 1 and not self.wheels.names else ""
+        return plates[0].frame if self.options.base == "free" and len(plates) == 1 and not self.wheels.names else ""
 
     @property
     def _standing(self) -> "RobotModel":

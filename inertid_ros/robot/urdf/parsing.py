@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 from lxml import etree
 
 from inertid_ros.core.errors import FormatError, ModelError, one_line
@@ -233,6 +234,12 @@ def vector(parent: etree._Element, path: str, key: str, default: tuple[float, fl
 def origin(parent: etree._Element) -> tuple[np.ndarray, np.ndarray]:
     """``(xyz [m], rpy [rad])`` of an element's first ``<origin>``; default zero."""
     return vector(parent, "origin", "xyz", (0, 0, 0)), vector(parent, "origin", "rpy", (0, 0, 0))
+
+
+def placement(element: etree._Element) -> pin.SE3:
+    """Pose by an element's first ``<origin>``."""
+    xyz, rpy = origin(element)
+    return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
 
 
 def axis(joint: etree._Element) -> np.ndarray:

@@ -60,9 +60,8 @@ def collision_shape(
     folders : folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
     """
     where = parsing.place(element)
-    xyz, rpy = parsing.origin(element)
     body, link_placement = frame
-    placement = (link_placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
+    placement = (link_placement * parsing.placement(element)).homogeneous
     container = element.find("geometry")
     shape = next(container.iterchildren("*"), None) if container is not None else None
     if shape is None:

@@ -29,7 +29,7 @@ def standing_on(text: str, link: str, rotation: Array) -> str:
     if link not in links:
         raise ModelError(f"URDF: no link '{link}' to stand on; it has {', '.join(links)}")
     if taken := {_GROUND, _STANDING} & {*links, *parsing.by_name(root, "joint")}:
-        raise ModelError(f"URDF: '{taken.pop()}' is the name of a link or joint, but of the ground here; rename it")
+        raise ModelError(f"URDF: '{min(taken)}' names a link or joint, but also the ground under a foot; rename it")
     above = {parsing.ends(joint)[1]: joint for joint in root.findall("joint")}
     etree.SubElement(root, "link", name=_GROUND)
     fixed = etree.SubElement(root, "joint", name=_STANDING, type="fixed")
@@ -39,19 +39,16 @@ def standing_on(text: str, link: str, rotation: Array) -> str:
     frame = pin.SE3.Identity()  # of the link before the change, in its new frame
     while (joint := above.get(link)) is not None:
         parent, _ = parsing.ends(joint)
-        xyz, rpy = parsing.origin(joint)
-        placement = pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz)
-        axis = -parsing.axis(joint)
+        before = parsing.placement(joint)
         _place(joint, frame)
         _set(joint, "parent", link=link)
         _set(joint, "child", link=parent)
         if joint.get("type") != "fixed":
-            _set(joint, "axis", xyz=_text(axis))
-        frame, link = placement.inverse(), parent
+            _set(joint, "axis", xyz=_text(-parsing.axis(joint)))
+        frame, link = before.inverse(), parent
         own = [element for tag in _PLACED for element in links[link].findall(tag)]
         for element in own + [other for other in root.findall("joint") if parsing.ends(other)[0] == link]:
-            xyz, rpy = parsing.origin(element)
-            _place(element, frame * pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz))
+            _place(element, frame * parsing.placement(element))
     return etree.tostring(root, encoding="unicode")
 
 

@@ -21,7 +21,7 @@ def test_a_robot_that_stands_on_any_link_has_the_same_dynamics(seed: int, joints
     text = random_urdf(rng, joints)
     floating = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
     link = floating.frames[int(rng.choice([f for f in range(floating.nframes) if floating.frames[f].type == pin.BODY]))]
-    rotation = pin.SE3.Random().rotation  # of the link in the axes of the ground
+    rotation = pin.exp3(rng.uniform(-2, 2, 3))  # of the link in the axes of the ground
     standing = pin.buildModelFromXML(standing_on(text, link.name, rotation))
     q = rng.uniform(-2, 2, joints)
 
@@ -44,6 +44,17 @@ def test_a_robot_that_stands_on_any_link_has_the_same_dynamics(seed: int, joints
     np.testing.assert_allclose(found, held.T @ mass @ held, rtol=1e-9, atol=1e-9 * np.abs(mass).max())
     gravity = pin.computeGeneralizedGravity(standing, own, position)[order]
     np.testing.assert_allclose(gravity, weight, rtol=1e-9, atol=1e-9 * np.abs(mass).max())
+
+
+def test_a_fixed_joint_on_the_way_to_the_foot_needs_no_axis():
+    """Tools write `<axis xyz="0 0 0"/>` for fixed joints."""
+    text = (
+        '<robot name="r"><link name="base"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0"'
+        ' izz="1"/></inertial></link><link name="sole"/><joint name="weld" type="fixed"><parent link="base"/>'
+        '<child link="sole"/><origin xyz="0 0 -0.1"/><axis xyz="0 0 0"/></joint></robot>'
+    )
+    model = pin.buildModelFromXML(standing_on(text, "sole", np.eye(3)))
+    np.testing.assert_allclose(model.inertias[0].lever, [0, 0, 0.1])
 
 
 def test_a_robot_stands_on_a_link():
