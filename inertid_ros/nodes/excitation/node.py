@@ -169,8 +169,9 @@ class Excitation(LifecycleNode):
         self.goal_handle = handle
         assert self.goal_ended is not None
         outcome: GoalOutcome = await self.goal_ended
-        self.goal_ended, self.goal_handle, self.goal_ended_at = None, None, time.monotonic()
-        self.planning.make_ready()
+        self.goal_ended = self.goal_handle = None
+        if self.machine.state is not State.FINALIZED:
+            self.planning.make_ready()
         if outcome.ending is Ending.CANCELED:
             handle.canceled()
         elif outcome.ending is Ending.SUCCEEDED:
@@ -181,6 +182,7 @@ class Excitation(LifecycleNode):
             else:  # a line of its own: rclpy refuses another severity from the same place
                 self.get_logger().error(outcome.message)
             handle.abort()
+        self.goal_ended_at = time.monotonic()  # only now: the above may take longer than the delivery of the result
         return to_result(outcome)
 
     @property
