@@ -22,7 +22,7 @@ from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 _MIN_ADDRESS_SPACE_MIB = 600  # for libraries, and the buffers of OpenBLAS
 _Number = TypeVar("_Number", int, float)
 _LIST: dict[str, Any] = {"action": "append", "default": []}  # an option that may be given several times
-_RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
+_RECORDING = "rosbag2 directory, .mcap, .db3, .npz, .csv, .parquet or .mat file, or LeRobot data set"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
 
     convert = add("convert", "convert a recording", settings, force)
     _take(convert, "input", "IN", _RECORDING)
-    _take(convert, "output", "OUT", "NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
+    _take(convert, "output", "OUT", "NAME.npz, .csv, .parquet, .mat, .mcap or .db3; else a bag directory")
     _take(convert, "--storage", None, "storage of a bag directory (default mcap)", choices=("mcap", "sqlite3"))
 
     info = add("info", "describe a recording, a URDF or a result directory", settings)

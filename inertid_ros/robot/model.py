@@ -174,7 +174,7 @@ class RobotModel:
             numbers = np.concatenate([placement.translation, placement.rotation.ravel(), self.axes[index - 1]])
             joint_type = model.joints[index].shortname().replace("Unaligned", "")[:14]
             digest.update(f"{model.names[index]}|{model.parents[index]}|{joint_type}|".encode())
-            digest.update(np.round(numbers + 0.0, 9).astype("<f8").tobytes())
+            digest.update((np.round(numbers, 9) + 0.0).astype("<f8").tobytes())  # + 0.0: no negative zeros
         return digest.hexdigest()
 
     @cached_property

@@ -189,8 +189,8 @@ def test_convert_between_all_formats(name, files, tmp_path, capsys):
 
 
 def test_convert_makes_no_bag_of_another_format(files, tmp_path, capsys):
-    status, _, err = _run("convert", files / "b.npz", tmp_path / "b.csv", capsys=capsys)
-    assert status == 2 and "b.csv: recordings are not written as .csv; give NAME.npz" in err
+    status, _, err = _run("convert", files / "b.npz", tmp_path / "b.h5", capsys=capsys)
+    assert status == 2 and "b.h5: recordings are not written as .h5; give NAME.npz" in err
     assert _run("convert", files / "b.npz", tmp_path / "run_2026.01.31", capsys=capsys)[0] == 0
     assert os.listdir(tmp_path) == ["run_2026.01.31"]
 

@@ -101,6 +101,9 @@ def test_the_hash_knows_kinematics_and_nothing_else():
     model = load_model(text)
     for same in (text.replace('effort="100"', 'effort="7"'), text.replace('name="random"', 'name="other"')):
         assert load_model(same).hash == model.hash
+    straight = re.sub('(<joint name="joint1".*?)rpy="[^"]*"', r'\1rpy="0 0 0"', text)
+    rounded = straight.replace('rpy="0 0 0"', 'rpy="-1e-12 1e-12 -1e-12"')  # zeros of another sign
+    assert rounded != straight and load_model(rounded).hash == load_model(straight).hash
     heavier = text.replace('<mass value="', '<mass value="1')
     assert load_model(heavier).hash == model.hash and not np.allclose(load_model(heavier).prior, model.prior)
     for other in (

@@ -24,14 +24,17 @@ from inertid_ros.data.recording import (
 )
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
+from .array_reading import LEROBOT_INFO, is_named, named_arrays, read_lerobot, read_mat, read_parquet
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
 from .table_reading import read_table
 
-ACCEPTED = "an .npz or .csv recording, a rosbag2 directory, or a .mcap or .db3 file"
+ACCEPTED = "an .npz, .csv, .parquet or .mat recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # limit for reading a recording as a whole: five minutes at 1 kHz
-_NPZ_MAGIC = b"PK\x03\x04"
+_MAGIC = {
+    "npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
+_TABLES = {"table": read_table, "parquet": read_parquet, "mat": read_mat, "lerobot": read_lerobot}
 _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
 _REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
@@ -41,10 +44,10 @@ _BASE_KEYS = ("base_pose", "base_twist", "imu")
 
 def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
         stamps: str = "header", longest: int | None = None) -> Recording:
-    """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
+    """Load an ``.npz``, Parquet or MATLAB file, a table of text, a LeRobot data set, or a bag, by the content.
 
     Raises RecordingError: the file has another format or is unreadable; see :func:`read_npz`,
-    :func:`.table_reading.read_table` and :func:`.bag_reading.read_bag`.
+    :func:`.table_reading.read_table`, :mod:`.array_reading` and :func:`.bag_reading.read_bag`.
 
     Parameters
     ----------
@@ -56,7 +59,8 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     """
     path, joints = Path(path), joints or RecordedJoints()
     if not is_bag(path):
-        return renamed(read_npz(path) if file_format(path) == "npz" else _recording(path, read_table(path)), joints)
+        form = file_format(path)
+        return renamed(read_npz(path) if form == "npz" else _recording(path, _TABLES[form](path)), joints)
     return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
@@ -84,14 +88,17 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 def is_bag(path: Path) -> bool:
     """True if a path is a bag; raises like :func:`file_format`."""
-    return os.path.isdir(path) or file_format(path) in ("mcap", "sqlite3")
+    return file_format(path) in ("bag", "mcap", "sqlite3")
 
 
 def file_format(path: Path) -> str:
-    """Return ``npz``, ``mcap``, ``sqlite3`` or ``table``, by the first bytes of the file.
+    """Return ``bag`` or ``lerobot`` for a directory; a file's ``npz``, ``mcap``, ``sqlite3``, ``parquet``, ``mat`` or
+    ``table``, by its first bytes.
 
     Raises RecordingError: no such file, empty, or another format.
     """
+    if os.path.isdir(path):
+        return "lerobot" if (path / LEROBOT_INFO).is_file() else "bag"
     try:
         head = read_head(path)
     except FileNotFoundError:
@@ -100,7 +107,7 @@ def file_format(path: Path) -> str:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
     if foreign := foreign_content(head):
         raise RecordingError(f"{path}: {foreign}, and give {ACCEPTED}")
-    for name, magic in (("npz", _NPZ_MAGIC), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
+    for name, magic in _MAGIC.items():
         if head.startswith(magic):
             return name
     if head.startswith(_ROS1_MAGIC):
@@ -112,20 +119,23 @@ def file_format(path: Path) -> str:
 
 
 def read_npz(path: str | Path) -> Recording:
-    """Read an ``.npz`` file; keys outside the format are ignored.
+    """Read an ``.npz`` file; keys outside the format are ignored. Other tools' names, as ``q``, are read as in tables.
 
     Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content is not
     a valid :class:`~inertid_ros.data.recording.Recording`.
     """
     path = Path(path)
     try:
-        content = read_arrays(path, _known)
+        content = read_arrays(path, lambda key: _known(key) or is_named(key))
     except FileNotFoundError:
         raise RecordingError(f"{path}: no such file; check the path") from None
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; export {', '.join(_REQUIRED_KEYS)} with numpy.savez") from None
+    if "position" not in content and any(map(is_named, content.keys() - {"joint_names", "time", "effort"})):
+        return _recording(path, named_arrays(path, content))
+    content = {key: value for key, value in content.items() if _known(key)}
     for key, value in content.items():
         if key != "joint_names" and value.dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")

@@ -1,10 +1,10 @@
-"""Tables of text, as spreadsheets, PlotJuggler, ``ros2 topic echo --csv`` and ``rostopic echo -p`` write them."""
+"""Tables with named columns: text, as spreadsheets, PlotJuggler and ``ros2 topic echo --csv`` write it, and arrays."""
 
 import csv
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ _WORDS = {
     "name": ("names?",),
 }
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
-_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first match wins
+_TIMES = (  # the first match wins
+    "header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "times", "t",
+)  # fmt: skip
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
@@ -36,6 +38,9 @@ _REMEDY = (
 )
 
 
+_ADD_TIME = """awk 'NR==1 {print "time," $0; next} {print (NR-2)/100 "," $0}'"""  # at 100 Hz
+
+
 class _Column(NamedTuple):
     """A column of a joint: path before its name, joint (or its index), quantity, factor to SI."""
 
@@ -43,6 +48,14 @@ class _Column(NamedTuple):
     joint: str
     quantity: str
     factor: float
+
+
+class _Table(NamedTuple):
+    """Names of columns, the numbers ``(N, k)`` of some columns by their indices, and the first text of a column."""
+
+    header: Sequence[str]
+    numbers: Callable[[Sequence[int]], np.ndarray]
+    text: Callable[[int], str]
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
@@ -68,24 +81,62 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
         raise RecordingError(f"{path}: is not a table ({error}); export it again") from None
 
 
+def columns_read(path: Path, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what :func:`read_table` returns, from arrays by the names of columns.
+
+    An array ``(N, n)`` with the name of a quantity alone, as ``q`` or ``torques``, holds all joints.
+    """
+    single: dict[str, np.ndarray] = {}
+    for name, values in columns.items():
+        if values.ndim == 1:
+            single[name] = values
+        elif is_quantity(name):
+            single |= {f"{name}[{joint}]": column for joint, column in enumerate(values.T, start=1)}
+    lengths = {name: len(values) for name, values in single.items() if is_time(name) or _column(path, name)}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise RecordingError(f"{path}: its arrays have different lengths ({told}); export those of one run")
+    single = {name: values for name, values in single.items() if not lengths or len(values) in lengths.values()}
+    arrays = list(single.values())
+    return _content(path, _Table(
+        list(single), lambda taken: np.column_stack([arrays[index] for index in taken]).astype(float),
+        lambda index: str(arrays[index][0]) if len(arrays[index]) else ""))
+
+
+def is_quantity(name: str) -> bool:
+    """True if a name is a word for position, velocity or effort, without a joint."""
+    return any(re.fullmatch(words, name, re.IGNORECASE) for words in _QUANTITIES.values())
+
+
+def is_time(name: str) -> bool:
+    """True if a name is that of a column of time."""
+    return name.lower() in _TIMES
+
+
 def _headed(
     path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
 ) -> dict[str, np.ndarray]:
+    whole = [row for row in rows if len(row) >= len(header)]
+
+    def number(cell: str) -> float:
+        return _number(cell.replace(",", ".") if decimal_commas else cell)
+
+    def numbers(taken: Sequence[int]) -> np.ndarray:
+        return np.array([[number(row[index]) for index in taken] for row in whole]).reshape(-1, len(taken))
+
+    return _content(path, _Table(header, numbers, lambda index: whole[0][index] if whole else ""))
+
+
+def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
+    header = given.header
     columns = {index: column for index, name in enumerate(header) if (column := _column(path, name))}
     group = _group(path, header, columns.values())
     columns = {index: column for index, column in columns.items() if column.group == group}
+    _check_siblings(path, columns.values())
     time = _time_columns(path, header, group)
+    names = {column.joint: given.text(index) for index, column in columns.items() if column.quantity == "name"}
     numbers = [index for index, column in columns.items() if column.quantity != "name"]
-    texts = {column.joint: index for index, column in columns.items() if column.quantity == "name"}
-    taken = [*(index for index, _ in time), *numbers]
-    values, names = [], dict[str, str]()
-    for row in rows:
-        if len(row) < len(header):
-            continue
-        names = names or {joint: row[index] for joint, index in texts.items()}
-        cells = (row[index].replace(",", ".") if decimal_commas else row[index] for index in taken)
-        values.append([_number(cell) for cell in cells])
-    table = np.array(values, dtype=float).reshape(-1, len(taken))
+    table = given.numbers([*(index for index, _ in time), *numbers])
     stamps = sum(table[:, place] * factor for place, (_, factor) in enumerate(time))
     found = defaultdict[str, dict[str, np.ndarray]](dict)
     for place, index in enumerate(numbers, start=len(time)):
@@ -94,11 +145,37 @@ def _headed(
     joints = list(found["position"])
     content = {"joint_names": np.array([names.get(joint) or _named(joint) for joint in joints])}
     for quantity, channels in found.items():
-        empty = np.full(len(table), np.nan)
+        channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
         content[quantity] = np.column_stack([channels.get(joint, empty) for joint in joints])
     present = np.isfinite(stamps) & ~np.isnan(content["position"]).all(axis=1)
     content = {key: value if key == "joint_names" else value[present] for key, value in content.items()}
     return content | {"time": _seconds(np.asarray(stamps)[present])}
+
+
+def _counted_alike(joints: Sequence[str], channels: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Channels by the numbers of the joints: positions may be counted from 0 and efforts from 1."""
+    if not all(name.isdigit() for name in (*joints, *channels)):
+        return channels
+    ours, theirs = sorted(map(int, joints)), sorted(map(int, channels))
+    if len(ours) != len(theirs) or {count - own for own, count in zip(ours, theirs, strict=True)} not in ({1}, {-1}):
+        return channels
+    return {str(int(name) + ours[0] - theirs[0]): values for name, values in channels.items()}
+
+
+def _check_siblings(path: Path, columns: Iterable[_Column]) -> None:
+    """Refuse a table of positions alone if a file beside it, named alike, seems to hold the efforts."""
+    if any(column.quantity == "effort" for column in columns):
+        return
+    words = re.split(r"([_.\s-])", path.name)
+    for place, word in enumerate(words):
+        if re.fullmatch(_QUANTITIES["position"], word, re.IGNORECASE):
+            before, after = map(re.escape, ("".join(words[:place]), "".join(words[place + 1 :])))
+            other = re.compile(rf"{before}(?:{_QUANTITIES['effort']}){after}", re.IGNORECASE)
+            for file in sorted(path.parent.iterdir()):
+                if other.fullmatch(file.name):
+                    raise RecordingError(
+                        f"{path}: holds no efforts, which seem to be in {file.name}; join both, if their rows belong"
+                        f" together: paste -d, {path} {file} | tr -d '\\r' > run.csv")
 
 
 def _column(path: Path, name: str) -> _Column | None:
@@ -107,7 +184,7 @@ def _column(path: Path, name: str) -> _Column | None:
     if bracket := _BRACKET.search(name):
         name = name[: bracket.start()]
         index, unit = (bracket[1], "") if bracket[1].isdigit() else ("", bracket[1].strip().lower())
-    *parents, last = name.strip("/").split("/")
+    *parents, last = name.strip("/- ").split("/")
     for quantity, words in _QUANTITIES.items():
         if re.fullmatch(words, last, re.IGNORECASE):
             joint = index or (parents.pop() if parents else "1")
@@ -115,7 +192,7 @@ def _column(path: Path, name: str) -> _Column | None:
             parents.pop()
             joint = last
         elif behind := re.fullmatch(rf"(?:field\.)?(.+?)[_.: -](?:{words})", last, re.IGNORECASE):
-            joint = behind[1]
+            return _Column("/".join(parents), behind[1], quantity, _factor(path, name, unit))
         elif before := re.fullmatch(rf"(?:field\.)?(?:{words})(?:[_.: -]?(\d+)|[_.: -](.+))", last, re.IGNORECASE):
             joint = before[1] or before[2]
         else:
@@ -163,7 +240,9 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
             unit = bracket[1].strip() if (bracket := _BRACKET.search(own[index])) else ""
             return [(index, _factor(path, name, unit))]
     shown = ", ".join(header[:_MAX_NAMED])
-    raise RecordingError(f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}")
+    raise RecordingError(
+        f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}; if the rows are even, for example at"
+        f" 100 Hz: {_ADD_TIME} {path} > timed.csv")
 
 
 def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:

@@ -345,10 +345,10 @@ def test_formats_are_recognised_by_content(tmp_path):
 
 @pytest.mark.parametrize(
     "content, text",
-    [(b"", "is empty; copy or download it again, and give an .npz or .csv recording, a rosbag2 directory"),
-        (b"hello", "is not a recording; give an .npz or .csv recording"), (b"<robot/>", "is not a recording"),
+    [(b"", "is empty; copy or download it again, and give an .npz, .csv, .parquet"),
+        (b"hello", "is not a recording; give an .npz, .csv, .parquet"), (b"<robot/>", "is not a recording"),
         (b"\x89MCAP0\r\n", "cannot be read as a bag"), (b"SQLite format 3\x00", "cannot be read as a bag"),
-        (b"PK\x03\x04", "cannot be read as npz"), (None, "no such file; give an .npz or .csv recording")],
+        (b"PK\x03\x04", "cannot be read as npz"), (None, "no such file; give an .npz, .csv, .parquet")],
 )
 def test_wrong_files_are_one_line_that_says_what_is_accepted(content, text, tmp_path):
     path = tmp_path / "file"

@@ -1,0 +1,161 @@
+"""Recordings of other tools: Parquet files, LeRobot data sets, MATLAB files, ``.npz`` files with other names."""
+
+import importlib
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.formats import Budget, open_file, read_json, read_text
+
+from .table_reading import columns_read, is_quantity, is_time
+
+LEROBOT_INFO = Path("meta") / "info.json"
+_LEROBOT_FEATURES = {
+    "position": "observation.state", "velocity": "observation.velocity", "effort": "observation.effort"}
+_EPISODE_GAP_S = 1.0  # a motion must not seem to lead from one episode to the next
+_MAT_HEADER_BYTES, _MAT_COMPRESSED = 128, 15
+
+
+def named_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what :func:`.table_reading.read_table` returns, from arrays ``(N,)`` or ``(N, n)`` by their names.
+
+    Raises RecordingError: the arrays have no positions and times, or different lengths.
+    """
+    channels = {name: values for name, values in arrays.items() if values.dtype.kind in "fiu"}
+    channels = {name: values.T if values.ndim == 2 and values.shape[0] < values.shape[1] else values
+        for name, values in channels.items() if values.ndim in (1, 2)}
+    content = columns_read(path, channels)
+    names = np.atleast_1d(arrays.get("joint_names", np.zeros(0)))
+    if names.shape == content["joint_names"].shape:
+        content["joint_names"] = names.astype(str)
+    return content
+
+
+def is_named(name: str) -> bool:
+    """True if :func:`named_arrays` may use an array of this name."""
+    return is_quantity(name) or is_time(name) or name == "joint_names"
+
+
+def read_mat(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of a MATLAB file of version 7 or older, as ``q``, ``tau``, ``t``; those in a struct count, too.
+
+    Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
+    """
+    try:
+        _check_mat_size(path)
+        variables = scipy.io.loadmat(path, simplify_cells=True)
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; save it again") from None
+    except NotImplementedError:
+        raise RecordingError(f"{path}: is of version 7.3 of MATLAB's files; save(file, '-v7') in MATLAB") from None
+    except Exception as error:  # the library raises errors of any type for damaged files
+        raise RecordingError(f"{path}: cannot be read as MATLAB file ({type(error).__name__}); save it again") from None
+    structs = [value for value in variables.values() if isinstance(value, dict)]
+    merged = {key: value for level in (*structs, variables) for key, value in level.items()}
+    arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
+    return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
+
+
+def _check_mat_size(path: Path) -> None:
+    """Raise FormatError if a small file would fill the memory."""
+    with open_file(path) as file:
+        content = file.read()
+    head, place, budget = "<II" if content[126:128] == b"IM" else ">II", _MAT_HEADER_BYTES, Budget(len(content))
+    while place + 8 <= len(content):
+        kind, size = struct.unpack_from(head, content, place)
+        rest, stream = content[place + 8 : place + 8 + size], zlib.decompressobj()
+        while kind == _MAT_COMPRESSED and rest:
+            budget.take(len(stream.decompress(rest, 2**20)), "its variables")
+            rest = stream.unconsumed_tail
+        place += 8 + size
+
+
+def read_parquet(path: Path) -> dict[str, np.ndarray]:
+    """Columns of a Parquet file, named as in :func:`.table_reading.read_table`; a column of lists holds all joints.
+
+    Raises RecordingError: the file is damaged, has no positions and times, or PyArrow is not installed.
+    """
+    return columns_read(path, _parquet_columns(path, lambda name: True))
+
+
+def _parquet_columns(path: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
+    try:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise RecordingError(f"{path}: Parquet needs the Python package pyarrow; pip install pyarrow") from None
+    try:
+        file, budget = parquet.ParquetFile(path), Budget(path.stat().st_size)
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        for group in groups:
+            budget.take(8 * sum(group.column(index).num_values for index in range(group.num_columns)), "its columns")
+        table = file.read([name for name in file.schema_arrow.names if wanted(name)])
+        return {name: _array(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; export it again") from None
+    except Exception as error:  # the library raises errors of any type for damaged files
+        raise RecordingError(f"{path}: cannot be read as Parquet ({type(error).__name__}); export it again") from None
+
+
+def _array(column: Any) -> np.ndarray:
+    """``(N,)`` or ``(N, n)`` values; lists of different lengths stay objects."""
+    values = column.to_numpy()
+    if values.dtype.kind == "M":
+        return np.asarray(values.astype("datetime64[ns]").astype(np.int64))
+    if values.dtype == object and len(values) and isinstance(values[0], np.ndarray):
+        equal = len({row.shape if row is not None else None for row in values}) == 1
+        return np.stack(values.tolist()) if equal else values
+    return np.asarray(values)
+
+
+def read_lerobot(path: Path) -> dict[str, np.ndarray]:
+    """All episodes of a LeRobot data set of version 2 or 3; between two episodes is a gap of a second.
+
+    Raises RecordingError: the data set is damaged, or holds no efforts.
+    """
+    try:
+        features = read_json(read_text(path / LEROBOT_INFO))["features"]
+        names = [_plain(name) for name in _names(features[_LEROBOT_FEATURES["position"]]["names"])]
+        keys = {quantity: key for quantity, key in _LEROBOT_FEATURES.items() if key in features}
+    except (OSError, FormatError, KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path / LEROBOT_INFO}: does not describe joints ({error}); download it again") from None
+    if "effort" not in keys:
+        raise RecordingError(
+            f"{path}: has no feature {_LEROBOT_FEATURES['effort']}, so that it holds no torque (its features:"
+            f" {', '.join(features)}); record the efforts or currents of the motors, too")
+    wanted = (*keys.values(), "timestamp", "episode_index")
+    parts = [_parquet_columns(file, wanted.__contains__) for file in sorted(path.glob("data/**/*.parquet"))]
+    missing = [key for key in wanted if not parts or any(key not in part for part in parts)]
+    if missing:
+        raise RecordingError(f"{path}: its Parquet files in data lack {', '.join(missing)}; download it again")
+    columns = {key: np.concatenate([part[key] for part in parts]) for key in wanted}
+    content = {quantity: columns[key] for quantity, key in keys.items()}
+    content["time"] = _one_after_another(columns["timestamp"].astype(float), columns["episode_index"])
+    width = content["position"].shape[-1]
+    content["joint_names"] = np.array(names if len(names) == width else [f"joint{k}" for k in range(1, width + 1)])
+    return content
+
+
+def _names(given: Any) -> Sequence[str]:
+    """Names of a feature, which stand in a list, perhaps below one further key."""
+    return next(iter(given.values())) if isinstance(given, dict) else given or ()
+
+
+def _plain(name: str) -> str:
+    """Name of a joint without the quantity that follows it, as in ``elbow_flex.pos``."""
+    joint, _, quantity = str(name).rpartition(".")
+    return joint if joint and is_quantity(quantity) else str(name)
+
+
+def _one_after_another(time: Array, episode: np.ndarray) -> Array:
+    """Times [s] of all episodes, each of which counts from its own start."""
+    begins = np.flatnonzero(np.diff(episode, prepend=episode[:1]))
+    shift = np.zeros(len(time))
+    shift[begins] = time[begins - 1] - time[begins] + _EPISODE_GAP_S
+    return np.asarray(time + np.cumsum(shift))
