@@ -146,6 +146,15 @@ def _parser() -> argparse.ArgumentParser:
         "CSV to write for a recording: measured and predicted torque over time, by bodies, rotors and friction")
     _take(predict, "--fill", "FILE", "JointTrajectory in YAML to write, with the torque in the effort of every point")
 
+    export = add("export", "write a result for a simulator, as a table, or as samples for domain randomisation", force)
+    _take(export, "result", "RESULT_DIR", "")
+    written = export.add_mutually_exclusive_group(required=True)
+    _take(written, "--to", None, "mjcf: MuJoCo; drake: URDF with rotor inertia; csv: parameters and their intervals",
+        choices=("mjcf", "drake", "csv"))
+    _take(written, "--samples", "N", "consistent parameters drawn from their uncertainty", type=_number(1, 100_000))
+    _take(export, "--onto", "FILE", "MJCF of the robot to update, with the joint names of the URDF", default="")
+    _take(export, "--output", "FILE", "file to write; CSV for samples", required=True)
+
     payload = add("payload", "identify the payload of a calibrated robot", settings, force)
     _take(payload, "result", "RESULT_DIR", "result of the robot without the payload")
     _take(payload, "recordings", "RECORDING", "with the payload; " + _RECORDING, nargs="+")

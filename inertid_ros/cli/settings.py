@@ -24,7 +24,7 @@ from inertid_ros.report.results import REPORT, Result
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
-    "directory", "compare", "catalogue", "motion")
+    "directory", "compare", "catalogue", "motion", "onto")
 _USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "topics", "prepare.stamps"),
     "force-sensor": ("robot", "topics", "prepare.stamps"), "perturb": ("robot",),
     "validate": ("robot", "topics", "prepare", "identify.equations"), "payload": ("robot", "topics", "prepare")}

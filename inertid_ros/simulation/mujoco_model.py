@@ -67,7 +67,7 @@ def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> 
     """
     root = parsing.parse_description(robot.urdf)
     text = fix_joints(root, locked_joints(root, robot.options.locked_joints))
-    with _refusals():
+    with refusals():
         spec = _specification(text, timestep)
         spec.compiler.fusestatic = True
         spec.option.gravity = np.array(robot.options.gravity, dtype=float)
@@ -87,11 +87,12 @@ def _specification(text: str, timestep: float) -> Any:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals(where: object = "URDF") -> Iterator[None]:
+    """Raise ModelError if MuJoCo refuses a model; ``where`` names it."""
     try:
         yield
     except ValueError as error:
-        raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
+        raise ModelError(f"{where}: MuJoCo refuses it ({str(error).splitlines()[0]}); fix it") from None
 
 
 def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
@@ -155,7 +156,7 @@ def build_world(
     mujoco = import_mujoco()
     tree = parsing.parse_description(urdf)
     contact = {"solref": _CONTACT_SOLREF, "friction": (options.friction, 0.0, 0.0)}
-    with _refusals():
+    with refusals():
         spec = _specification(fix_joints(tree, {}), options.timestep_s)
         spec.compiler.fusestatic = False
         spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC

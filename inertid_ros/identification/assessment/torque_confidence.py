@@ -101,6 +101,15 @@ class StateTorques:
         self._states = states if states is not None else sample_states(model)
         self._rows = [rows for rows, _ in next(dense_equations(equations, self._states, len(self._states)))]
 
+    @property
+    def coefficients(self) -> Array:
+        """``(n, N, p)`` equations of every joint's torque at ``N`` states."""
+        layout = self._model.layout
+        coefficients = np.zeros((len(self._rows), len(self._states), layout.size))
+        for joint, (rows, columns) in enumerate(zip(self._rows, self._columns, strict=True)):
+            coefficients[joint][:, columns] = rows
+        return coefficients * layout.without_compensation(np.ones(layout.size))
+
     def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
         """Confidence for parameters ``(p,)`` with a covariance ``(p, p)``."""
         layout = self._model.layout
