@@ -6,6 +6,7 @@ MuJoCo's own writer keeps six digits, so MJCF is written here.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -195,11 +196,14 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     scene.qpos[[int(joint.qposadr[0]) for joint in joints]] = 0.0
     mujoco.mj_kinematics(compiled, scene)
     pin.forwardKinematics(full, data, pin.neutral(full))
+
+    def pose(body: int) -> pin.SE3:
+        return pin.SE3(scene.xmat[body].reshape(3, 3).copy(), scene.xpos[body].copy())
+
+    # The root link's frame in MuJoCo's world: that of the body of its name, or by the first joint.
+    base = mujoco.mj_name2id(compiled, mujoco.mjtObj.mjOBJ_BODY, full.frames[1].name)
+    root = pose(base) if base > 0 else pose(int(joints[0].bodyid[0])) * data.oMi[1].inverse()
     for element, joint, placed in zip(elements, joints, list(data.oMi)[1:], strict=True):
-        body = int(joint.bodyid[0])
-        pose = pin.SE3(scene.xmat[body].reshape(3, 3).copy(), scene.xpos[body].copy())
-        if not poses:
-            root = pose * placed.inverse()  # the URDF's root in MuJoCo's world, by the first joint
         link, slides = root * placed, element.get("type") == "prismatic"
         axis = link.rotation @ parsing.axis(element)
         turned = float(np.linalg.norm(axis - scene.xaxis[joint.id]))
@@ -208,7 +212,7 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
             raise ModelError(
                 f"{onto}: the axis of joint '{element.get('name')}' is not that of the URDF ({off * 1e3:.3g} mm and"
                 f" {turned:.3g} rad off at position zero); give the MJCF of this robot, or leave out --onto")
-        poses.append(pose.inverse() * link)
+        poses.append(pose(int(joint.bodyid[0])).inverse() * link)
     return poses
 
 
@@ -233,7 +237,7 @@ def _mjcf_of_urdf(model: RobotModel, description: etree._Element) -> etree._Elem
 def _joint_attributes(joint: etree._Element) -> dict[str, str]:
     effort, limits = parsing.number(joint, "limit", "effort", 0.0), position_range(joint)
     dynamics = [[parsing.number(joint, "dynamics", key, 0.0)] for key in ("damping", "friction")]
-    numbers = {"axis": parsing.axis(joint), "damping": dynamics[0], "frictionloss": dynamics[1],
+    numbers: dict[str, Any] = {"axis": parsing.axis(joint), "damping": dynamics[0], "frictionloss": dynamics[1],
         "range": limits if np.isfinite(limits).all() else (), "actuatorfrcrange": (-effort, effort)[: 2 * (effort > 0)]}
     return {"name": str(joint.get("name")), "type": "slide" if joint.get("type") == "prismatic" else "hinge",
         **{key: _numbers(*values) for key, values in numbers.items() if len(values)}}

@@ -10,11 +10,12 @@ from support.robots.random_robots import load_with, random_bodies, random_urdf
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.identification.assessment.torque_confidence import sample_states
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
-from inertid_ros.simulation.export import export, simulated_part, simulated_torque
+from inertid_ros.simulation.export import REST, export, simulated_part, simulated_torque
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
 
@@ -74,3 +75,144 @@ def test_mujoco_predicts_the_exported_part_of_random_robots(seed):
 @pytest.mark.parametrize("arm", ARMS)
 def test_mujoco_predicts_the_exported_part_of_example_robots(arm, robots):
     _check(load_with_locks(robots / arm), 1)
+
+
+def test_links_named_world_and_frames_of_tools_keep_their_names():
+    text = random_urdf(np.random.default_rng(1), 2).replace('"base"', '"world"').replace(
+        "</robot>", '<link name="tool"/><joint name="t" type="fixed"><parent link="link1"/><child link="tool"/></joint>'
+        "</robot>")
+    compiled = mujoco.MjModel.from_xml_string(_check(load_model(text), 0))
+    assert {compiled.body(index).name for index in range(compiled.nbody)} == {"world", "link0", "link1", "tool"}
+
+
+def _rich_model(seed: int) -> RobotModel:
+    """Robot with every part that a format may lack."""
+    rng = np.random.default_rng(seed)
+    inertia = tuple(np.diag([0.01, 0.02, 0.03])[np.triu_indices(3)])
+    rotors = (Rotor("motor", "joint1", "link0", 5.0, 1.0, inertia, xyz=(0.1, 0.2, 0.3), axis=(0.0, 0.6, 0.8)),
+        Rotor("motor at the base", "joint0", "base", 3.0, 1.0, inertia))
+    terms = (UserTerm("spring", "joint1", ("sin(q)",)),)
+    model = load_with(random_urdf(rng, 3), (Coupling("wrist", ("joint1", "joint2"), (1.0, -1.0)),), rotors, terms)
+    return model.with_layout(transition_speeds=(0.1, 0.0, 0.2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_lost_is_the_difference_to_mujoco(seed):
+    model = _rich_model(seed)
+    result, states = _result(model, seed), sample_states(model)
+    exported = export(result, "mjcf")
+    parameters = result.parameters.copy()
+    parameters[model.layout.drive("offset")] = 0
+    torque = ForceEquations(model).predict(parameters, states)
+    simulated = _mujoco_torque(model, mujoco.MjModel.from_xml_string(exported.text), states)
+    np.testing.assert_allclose(exported.error, np.sqrt(np.mean((torque - simulated) ** 2, axis=0)), rtol=1e-6)
+    np.testing.assert_allclose(exported.torque, np.sqrt(np.mean(torque**2, axis=0)), rtol=1e-9)
+    assert exported.lost.keys() == {"stribeck", "couplings", "spring", REST}
+
+
+def test_a_balanced_rotor_on_the_base_loses_nothing():
+    inertia = tuple((0.02 * np.eye(3))[np.triu_indices(3)])
+    rotor = Rotor("motor", "joint0", "base", 9.0, 1.0, inertia)
+    model = load_with(random_urdf(np.random.default_rng(0), 2), rotors=(rotor,))
+    result = _result(model, 0)
+    result.parameters[model.layout.body_size : model.layout.rotor_end] = model.further_prior.ravel()
+    assert export(result, "mjcf").lost.keys() == {"stribeck"}
+    assert model.further_prior[0, 9] * 9.0**2 > 0.1 * result.parameters[model.layout.drive("rotor_inertia")][0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_urdf_for_drake_has_bodies_damping_and_rotors(seed):
+    rng = np.random.default_rng(seed)
+    text = random_urdf(rng, 4)
+    if seed % 2:
+        text = text.replace("</robot>", '<transmission name="t"><type>SimpleTransmission</type><joint name="joint1"/>'
+            '<actuator name="m"/></transmission></robot>')
+    model = load_model(text)
+    result, states = _result(model, seed), sample_states(model, 5)
+    exported = export(result, "drake")
+    root = etree.fromstring(exported.text.encode())
+    rotors = {}
+    for transmission in root.findall("transmission"):
+        actuator = transmission.find("actuator")
+        inertia, ratio = (float(actuator.find(f"{{http://drake.mit.edu}}{tag}").get("value"))
+            for tag in ("rotor_inertia", "gear_ratio"))
+        assert transmission.find("joint").get("name") not in rotors
+        rotors[transmission.find("joint").get("name")] = inertia * ratio**2
+    damping = {joint.get("name"): float(joint.find("dynamics").get("damping")) for joint in root.findall("joint")}
+    again = pin.buildModelFromXML(exported.text)
+    data = again.createData()
+    bodies = [pin.rnea(again, data, *state) for state in zip(states.q, states.v, states.a, strict=True)]
+    inertia, viscous = ([values[name] for name in model.joint_names] for values in (rotors, damping))
+    simulated = bodies + inertia * states.a + viscous * states.v
+    expected = simulated_torque(model, *simulated_part(model, result.parameters, "drake"), states)
+    np.testing.assert_allclose(simulated, expected, atol=1e-9 * np.abs(expected).max())
+    assert exported.lost.keys() == {"coulomb", "stiffness", "stribeck"}
+
+
+def _in_other_frames(text: str, rng: np.random.Generator) -> str:
+    """The same robot with other frames of its bodies, as other authors choose them, and with much to be replaced."""
+    root = etree.fromstring(text)
+    chosen = {root.find("worldbody"): pin.SE3.Identity()}
+    for body in root.iter("body"):
+        joint, named = body.find("joint"), body.get("name") == "base"
+        turn = chosen.setdefault(body, pin.SE3.Identity() if named else pin.SE3.Random())
+        numbers = [float(x) for x in f"{body.get('pos', '0 0 0')} {body.get('quat', '1 0 0 0')}".split()]
+        place = pin.SE3(pin.Quaternion(*numbers[3:]).toRotationMatrix(), np.array(numbers[:3]))
+        moved = chosen[body.getparent()].inverse() * place * turn
+        quaternion = pin.Quaternion(moved.rotation)
+        body.set("pos", " ".join(map(repr, moved.translation.tolist())))
+        body.set("quat", " ".join(repr(float(x)) for x in (quaternion.w, quaternion.x, quaternion.y, quaternion.z)))
+        for element in body.findall("inertial"):
+            body.remove(element)
+        if joint is not None:
+            axis = turn.rotation.T @ [float(x) for x in joint.get("axis").split()]
+            joint.set("axis", " ".join(map(repr, axis.tolist())))
+            joint.set("pos", " ".join(map(repr, turn.inverse().translation.tolist())))
+            for key in ("armature", "damping", "frictionloss", "stiffness"):
+                joint.attrib.pop(key)
+        etree.SubElement(body, "geom", size="0.1")
+    for body in list(root.iter("body")):
+        etree.SubElement(etree.SubElement(body, "body", pos="0 0 1"), "geom", size="0.1")
+    root.find("compiler").attrib.update({"inertiafromgeom": "true", "settotalmass": "7"})
+    default = etree.SubElement(etree.SubElement(root, "default"), "joint")
+    default.attrib.update({"armature": "0.3", "damping": "2", "frictionloss": "4", "stiffness": "3", "springref": "1"})
+    root.insert(0, etree.Comment(" kept "))
+    return etree.tostring(root, encoding="unicode")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_mjcf_with_other_frames_is_updated(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    model = load_model(random_urdf(rng, int(rng.integers(1, 7))))
+    result, states = _result(model, seed), sample_states(model, 10)
+    given = tmp_path / "given.xml"
+    given.write_text(_in_other_frames(export(_result(model, seed + 100), "mjcf").text, rng))
+    exported = export(result, "mjcf", given)
+    assert "<!-- kept -->" in exported.text and exported.text.count("<geom") == given.read_text().count("<geom")
+    torque = _mujoco_torque(model, mujoco.MjModel.from_xml_string(exported.text), states)
+    expected = simulated_torque(model, *simulated_part(model, result.parameters, "mjcf"), states)
+    np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('name="joint1"', 'name="elbow"', "has no joint joint1, but joint0, elbow"),
+    ("<mujoco", "<mujoco", "is a <robot>"),
+    ("</worldbody>", "", "is not XML"),
+    ('type="hinge"', 'type="slide"', "the axis of joint 'joint0' is not that of the URDF"),
+    ('axis="', 'axis="-', "the axis of joint"),
+    ("</joint>", "</joint>", "is fixed in the URDF"),
+])
+def test_another_mjcf_is_refused(tmp_path, old, new, message):
+    model = load_model(random_urdf(np.random.default_rng(0), 3, branched=False).replace("prismatic", "revolute"))
+    result = _result(model, 0)
+    text = export(result, "mjcf").text
+    if message == "is a <robot>":
+        text = model.urdf
+    elif message == "is fixed in the URDF":
+        extra = '<body><joint name="extra"/><geom size="1"/></body><body name="link2"'
+        text = text.replace('<body name="link2"', extra)
+    path = tmp_path / "given.xml"
+    path.write_text(text.replace(old, new).replace('axis="--', 'axis="'))
+    with pytest.raises(ModelError, match=message) as error:
+        export(result, "mjcf", path)
+    assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
