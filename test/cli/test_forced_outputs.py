@@ -30,6 +30,7 @@ def commands(target):
         "excite": ["--urdf", "robot.urdf", "--output", target],
         "convert": ["run.npz", target],
         "report": ["result", "--html", target],
+        "export": ["result", "--to", "csv", "--output", target],
         "perturb": ["robot.urdf", "--output", target],
         "init": ["robot.urdf", "--output", target],
         "payload": ["result", "run.npz", "--output", target],

@@ -47,6 +47,9 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "excite --urdf {urdf} --config {configuration} --output @out",
     ),
     "predict": ("predict {result} {plan} --fill @filled.yaml", "predict {result} {plan} --json"),
+    "export": (
+        "export {result} --to mjcf --output @robot.xml", "export {result} --to csv --output @parameters.csv",
+        "export {result} --to drake --output @robot.urdf", "export {result} --samples 3 --output @samples.csv"),
     "payload": (
         "payload {result} {recording}", "payload {result} {recording} --reference {recording} --output @p.json"),
     "force-sensor": ("force-sensor {recording} --urdf {urdf} --frame link1 --output @sensor.yaml",),
