@@ -18,6 +18,8 @@ from inertid_ros.simulation.export import Export, export
 from .printing import deliver, percent, print_table
 from .settings import inputs
 
+_HEADER = ("without counterpart", "N m or N", "worst joint", "of its torque")
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
@@ -49,8 +51,7 @@ def _show(name: str, result: Result, exported: Export | None) -> None:
     for cause, values in {**exported.lost, "all together": exported.error}.items():
         worst = int(np.argmax(values / scale))
         rows.append((cause, values[worst], result.model.joint_names[worst], percent(values[worst] / scale[worst])))
-    header = ("without counterpart", "N m or N", "worst joint", "of its torque")
-    print_table(f"Torque that {name} lacks, over random states (RMS)", header, rows)
+    print_table(f"Torque that {name} lacks, over random states (RMS)", _HEADER, rows)
 
 
 def _table(result: Result) -> Iterable[Iterable[Any]]:

@@ -151,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     written = export.add_mutually_exclusive_group(required=True)
     _take(written, "--to", None, "mjcf: MuJoCo; drake: URDF with rotor inertia; csv: parameters and their intervals",
         choices=("mjcf", "drake", "csv"))
-    _take(written, "--samples", "N", "consistent parameters drawn from their uncertainty", type=_number(1, 100_000))
+    _take(written, "--samples", "N", "consistent parameters drawn from their uncertainty", type=_number(1, 10_000))
     _take(export, "--onto", "FILE", "MJCF of the robot to update, with the joint names of the URDF", default="")
     _take(export, "--output", "FILE", "file to write; CSV for samples", required=True)
 

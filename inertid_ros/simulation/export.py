@@ -135,13 +135,12 @@ def _drake_text(model: RobotModel, drives: Mapping[str, Array], urdf: str) -> st
 def _mjcf_text(model: RobotModel, drives: Mapping[str, Array], urdf: str, onto: str | Path) -> str:
     description = parsing.parse_description(urdf)
     full = full_model(description, model.options.gravity, free=False)
-    names = list(full.names)[1:]
     root = _read_mjcf(onto) if onto else _mjcf_of_urdf(model, description)
     joints = {str(joint.get("name")): joint for joint in root.iter("joint") if joint.getparent().tag == "body"}
-    elements = [parsing.by_name(description, "joint")[name] for name in names]
-    poses = _poses_in_bodies(onto, joints, full, elements) if onto else [pin.SE3.Identity()] * len(names)
-    for name, pose, inertia in zip(names, poses, list(full.inertias)[1:], strict=True):
-        body = joints[name].getparent()
+    elements = [parsing.by_name(description, "joint")[name] for name in list(full.names)[1:]]
+    poses = _poses_in_bodies(onto, joints, full, elements) if onto else [pin.SE3.Identity()] * len(elements)
+    for element, pose, inertia in zip(elements, poses, list(full.inertias)[1:], strict=True):
+        body = joints[element.get("name")].getparent()
         _set_inertial(body, transform(inertia.toDynamicParameters(), pose.rotation, pose.translation))
         for fixed in body.iterdescendants("body"):
             if fixed.find("joint") is None:
@@ -175,9 +174,9 @@ def _check_joints(joints: Mapping[str, etree._Element], names: list[str], onto: 
         raise ModelError(f"{onto}: has no joint {first_few(missing)}, but {first_few([*joints], 8)}; give the file with"
             " the bodies of this robot, and name its joints as in the URDF")
     bodies = {joints[name].getparent() for name in names}
-    moved = {joint for body in bodies for joint in body.iter("joint", "freejoint") if joint.getparent().tag == "body"}
-    if others := sorted(str(joint.get("name")) for joint in moved if joint.get("name") not in names):
-        raise ModelError(f"{onto}: joint {first_few(others)} is fixed in the URDF; remove it from the MJCF")
+    moved = {str(joint.get("name")) for body in bodies for joint in body.iter("joint", "freejoint")}
+    if others := sorted(moved - set(names)):
+        raise ModelError(f"{onto}: joint {first_few(others)} on the robot is not in the URDF; remove it from the MJCF")
     if len(bodies) < len(names):
         raise ModelError(f"{onto}: a body has several joints, and the URDF has a link between them; split the body")
 
@@ -208,7 +207,8 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
         axis = link.rotation @ parsing.axis(element)
         turned = float(np.linalg.norm(axis - scene.xaxis[joint.id]))
         off = 0.0 if slides else float(np.linalg.norm(np.cross(axis, scene.xanchor[joint.id] - link.translation)))
-        if (joint.type[0] == mujoco.mjtJoint.mjJNT_SLIDE) != slides or max(turned, off) > _AXIS_TOLERANCE:
+        kind = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)[slides]
+        if joint.type[0] != kind or max(turned, off) > _AXIS_TOLERANCE:
             raise ModelError(
                 f"{onto}: the axis of joint '{element.get('name')}' is not that of the URDF ({off * 1e3:.3g} mm and"
                 f" {turned:.3g} rad off at position zero); give the MJCF of this robot, or leave out --onto")

@@ -69,7 +69,7 @@ def test_samples_are_consistent(result, tmp_path, capsys):
     (["result", "--to", "mjcf", "--onto", "result/calibrated.urdf"], "is a <robot>; give the <mujoco> file"),
     (["result", "--to", "mjcf", "--onto", "result/parameters.yaml"], "is not XML"),
     (["result", "--to", "csv", "--output", "none/below/a.csv"], ""),
-    (["result", "--samples", "0"], "0 is not between 1 and 100000"),
+    (["result", "--samples", "0"], "0 is not between 1 and 10000"),
     (["result"], "one of the arguments --to --samples is required"),
 ])
 def test_bad_input_is_one_line(result, tmp_path, monkeypatch, capsys, arguments, message):

@@ -7,6 +7,7 @@ from lxml import etree
 from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import load_with, random_bodies, random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.identification.assessment.torque_confidence import sample_states
@@ -200,7 +201,7 @@ def test_an_mjcf_with_other_frames_is_updated(seed, tmp_path):
     ("</worldbody>", "", "is not XML"),
     ('type="hinge"', 'type="slide"', "the axis of joint 'joint0' is not that of the URDF"),
     ('axis="', 'axis="-', "the axis of joint"),
-    ("</joint>", "</joint>", "is fixed in the URDF"),
+    ("</joint>", "</joint>", "joint extra on the robot is not in the URDF"),
 ])
 def test_another_mjcf_is_refused(tmp_path, old, new, message):
     model = load_model(random_urdf(np.random.default_rng(0), 3, branched=False).replace("prismatic", "revolute"))
@@ -208,7 +209,7 @@ def test_another_mjcf_is_refused(tmp_path, old, new, message):
     text = export(result, "mjcf").text
     if message == "is a <robot>":
         text = model.urdf
-    elif message == "is fixed in the URDF":
+    elif message == "joint extra on the robot is not in the URDF":
         extra = '<body><joint name="extra"/><geom size="1"/></body><body name="link2"'
         text = text.replace('<body name="link2"', extra)
     path = tmp_path / "given.xml"
@@ -216,3 +217,9 @@ def test_another_mjcf_is_refused(tmp_path, old, new, message):
     with pytest.raises(ModelError, match=message) as error:
         export(result, "mjcf", path)
     assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+
+
+def test_a_robot_on_a_free_base_is_refused():
+    model = load_model(random_urdf(np.random.default_rng(0), 2), RobotOptions(base="free"))
+    with pytest.raises(ModelError, match="only robots on a fixed base are exported; use its calibrated.urdf"):
+        export(_result(model, 0), "mjcf")

@@ -16,8 +16,7 @@ from .torque_confidence import StateTorques
 
 _SHOWN_SHARE = 1e-3  # of the largest effect on torque; torque hardly shows directions with less
 _HIDDEN_STEPS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.0)  # shares of the drawn change along directions that are not shown
-_MIN_DRAWS = 1000  # in a batch
-_FIRST_BATCHES, _BATCHES = 4, 50  # before the first selection, and before the last
+_MIN_DRAWS, _FIRST_BATCHES, _BATCHES = 1000, 4, 50  # of a batch; batches before the first and the last selection
 _TOLERANCE, _MULTIPLIERS = 0.02, (-10.0, 10.0)  # of mean squares, and for them
 
 
@@ -92,5 +91,5 @@ def _weights(squares: Array) -> Array:
         largest, weights = weigh(multipliers)
         return largest + np.log(weights.mean()) - multipliers.sum(), weights @ squares / weights.sum() - 1.0
 
-    start = np.zeros(squares.shape[1])
-    return weigh(scipy.optimize.minimize(dual, start, jac=True, bounds=[_MULTIPLIERS] * len(start)).x)[1]
+    bounds = [_MULTIPLIERS] * squares.shape[1]
+    return weigh(scipy.optimize.minimize(dual, np.zeros(len(bounds)), jac=True, bounds=bounds).x)[1]

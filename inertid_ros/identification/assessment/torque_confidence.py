@@ -104,11 +104,10 @@ class StateTorques:
     @property
     def coefficients(self) -> Array:
         """``(n, N, p)`` equations of every joint's torque at ``N`` states."""
-        layout = self._model.layout
-        coefficients = np.zeros((len(self._rows), len(self._states), layout.size))
+        coefficients = np.zeros((len(self._rows), len(self._states), self._model.layout.size))
         for joint, (rows, columns) in enumerate(zip(self._rows, self._columns, strict=True)):
             coefficients[joint][:, columns] = rows
-        return coefficients * layout.without_compensation(np.ones(layout.size))
+        return coefficients * self._model.layout.without_compensation(np.ones(coefficients.shape[2]))
 
     def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
         """Confidence for parameters ``(p,)`` with a covariance ``(p, p)``."""
