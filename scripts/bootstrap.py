@@ -35,7 +35,7 @@ from stamps import Stamps, digest, files_below, locked, replace, say  # noqa: E4
 DISTROS = ("jazzy", "kilted")
 PACKAGE = "inertid_ros"
 # CMake links these files one by one: a new name needs a build, but changed content does not.
-LINKED = ("inertid_ros", "launch", "config", "security", "viewers", "examples", "resource")
+LINKED = ("inertid_ros", "include", "launch", "config", "security", "viewers", "examples", "resource")
 # A change of these files needs a build; the example is installed as a copy under another name.
 COMPILED = (
     "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "scripts/node.py.in",
