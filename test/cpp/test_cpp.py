@@ -23,6 +23,7 @@ from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.received_parameters import from_inertial_parameters
 
+pytestmark = pytest.mark.timeout(600)  # the compiler takes 10 s of processor time, on a busy machine much longer
 STATES = 100
 FORMULAS = (
     "sin(2*q) - cos(q)**2", "-q**2", "2**-q", "-2**2*v", "q - v - a", "8/2/2*q", "2**3**-1*v", "tanh(v/0.1)*abs(load)",
