@@ -30,31 +30,30 @@ inline double direction(double velocity, double transition_speed) {
   return velocity > 0 ? 1.0 : velocity < 0 ? -1.0 : velocity;
 }
 
+using Operands = const double *;
 struct Operation {
   std::string_view name;
   int operands;
-  double (*value)(const double *);
+  double (*value)(Operands);
   int precedence = 0;  // of an operator: sums 1, products 2, signs 3, powers 4
 };
 inline constexpr std::array<Operation, 5> kOperators = {{
-  {"**", 2, [](const double * x) { return std::pow(x[0], x[1]); }, 4},
-  {"*", 2, [](const double * x) { return x[0] * x[1]; }, 2},
-  {"/", 2, [](const double * x) { return x[0] / x[1]; }, 2},
-  {"+", 2, [](const double * x) { return x[0] + x[1]; }, 1},
-  {"-", 2, [](const double * x) { return x[0] - x[1]; }, 1}}};
+  {"**", 2, [](Operands x) { return std::pow(x[0], x[1]); }, 4},
+  {"*", 2, [](Operands x) { return x[0] * x[1]; }, 2}, {"/", 2, [](Operands x) { return x[0] / x[1]; }, 2},
+  {"+", 2, [](Operands x) { return x[0] + x[1]; }, 1}, {"-", 2, [](Operands x) { return x[0] - x[1]; }, 1}}};
 inline constexpr std::array<Operation, 11> kFunctions = {{
-  {"sin", 1, [](const double * x) { return std::sin(*x); }}, {"cos", 1, [](const double * x) { return std::cos(*x); }},
-  {"tan", 1, [](const double * x) { return std::tan(*x); }}, {"exp", 1, [](const double * x) { return std::exp(*x); }},
-  {"log", 1, [](const double * x) { return std::log(*x); }}, {"sqrt", 1, [](const double * x) { return std::sqrt(*x); }},
-  {"abs", 1, [](const double * x) { return std::abs(*x); }}, {"tanh", 1, [](const double * x) { return std::tanh(*x); }},
-  {"sign", 1, [](const double * x) { return direction(*x, 0.0); }},
-  {"min", 2, [](const double * x) { return std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]; }},
-  {"max", 2, [](const double * x) { return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]; }}}};
+  {"sin", 1, [](Operands x) { return std::sin(*x); }}, {"cos", 1, [](Operands x) { return std::cos(*x); }},
+  {"tan", 1, [](Operands x) { return std::tan(*x); }}, {"tanh", 1, [](Operands x) { return std::tanh(*x); }},
+  {"exp", 1, [](Operands x) { return std::exp(*x); }}, {"log", 1, [](Operands x) { return std::log(*x); }},
+  {"abs", 1, [](Operands x) { return std::abs(*x); }}, {"sqrt", 1, [](Operands x) { return std::sqrt(*x); }},
+  {"sign", 1, [](Operands x) { return direction(*x, 0.0); }},
+  {"min", 2, [](Operands x) { return std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]; }},
+  {"max", 2, [](Operands x) { return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]; }}}};
 
 // Step of a stack machine: an operation, a signal of a joint, or a number.
 struct Step {
   int operands = 0;
-  double (*value)(const double *) = nullptr;
+  double (*value)(Operands) = nullptr;
   std::size_t signal = kSignals.size(), joint = 0;
   double number = 0.0;
 };
@@ -97,12 +96,8 @@ private:
   }
 
   void expression(int precedence) {
-    if (take("-")) {
-      expression(3);
-      steps.push_back({1, [](const double * x) { return -*x; }});
-    } else {
-      take("+") ? expression(3) : operand();
-    }
+    if (take("-")) expression(3), steps.push_back({1, [](Operands x) { return -*x; }});
+    else take("+") ? expression(3) : operand();
     const auto follows = [&](const Operation & known) { return known.precedence >= precedence && take(known.name); };
     for (;;) {
       const auto found = std::find_if(kOperators.begin(), kOperators.end(), follows);
@@ -113,21 +108,15 @@ private:
   }
 
   void operand() {
-    if (take("(")) {
-      expression(1);
-      return require(take(")"));
-    }
-    Step step;
+    if (take("(")) return expression(1), require(take(")"));
+    Step step{0, nullptr, kSignals.size(), joint_};
     const auto name = rest_.substr(0, rest_.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
     const auto named = [&](const Operation & known) { return known.name == name; };
     const auto function = std::find_if(kFunctions.begin(), kFunctions.end(), named);
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), step.number);
     rest_.remove_prefix(name.empty() ? end - rest_.data() : name.size());
     if (function != kFunctions.end()) {
-      for (int i = 0; i < function->operands; ++i) {
-        require(take(i == 0 ? "(" : ","));
-        expression(1);
-      }
+      for (int i = 0; i < function->operands; ++i) require(take(i == 0 ? "(" : ",")), expression(1);
       require(take(")"));
       step.operands = function->operands, step.value = function->value;
     } else if (name == "pi") {
@@ -137,19 +126,16 @@ private:
     } else {
       step.signal = std::find(kSignals.begin(), kSignals.end(), name) - kSignals.begin();
       require(step.signal < kSignals.size());
-      step.joint = take("[") ? other_joint() : joint_;
+      if (take("[")) {
+        require(take("\"") || take("'"));
+        const auto other = rest_.substr(0, rest_.find(rest_.data()[-1]));
+        step.joint = std::find(joints_.begin(), joints_.end(), other) - joints_.begin();
+        require(other.size() < rest_.size() && step.joint < joints_.size());
+        rest_.remove_prefix(other.size() + 1);
+        require(take("]"));
+      }
     }
     steps.push_back(step);
-  }
-
-  std::size_t other_joint() {
-    require(take("\"") || take("'"));
-    const auto name = rest_.substr(0, rest_.find(rest_.data()[-1]));
-    const auto joint = std::find(joints_.begin(), joints_.end(), name);
-    require(name.size() < rest_.size() && joint != joints_.end());
-    rest_.remove_prefix(name.size() + 1);
-    require(take("]"));
-    return joint - joints_.begin();
   }
 
   std::string_view text_, rest_;
@@ -205,7 +191,8 @@ public:
       signals_[0][i] = is_circle(i) ? std::atan2(q_[position(i) + 1], q_[position(i)]) : q_[position(i)];
       signals_[3][i] = terms_.empty() ? 0.0 : detail::direction(v_[base_ + i], transition_speed_[i]);
     }
-    signals_[1] = v_.tail(joints_.size()), signals_[2] = a_.tail(joints_.size()), signals_[4] = tau_.tail(joints_.size());
+    signals_[1] = v_.tail(joints_.size()), signals_[2] = a_.tail(joints_.size());
+    signals_[4] = tau_.tail(joints_.size());
     tau_ += friction(v_);
     tau_.tail(joints_.size()) += stiffness_.cwiseProduct(signals_[0]);
     for (const Drive & drive : drives_)
@@ -247,9 +234,7 @@ private:
     double value;
     std::vector<detail::Step> formula;
   };
-  static constexpr std::size_t kMaxFormulas = 200;
-  static constexpr double kMaxTorque = 1e6;  // N m or N
-  static constexpr int kCorners = 200;
+  static constexpr std::size_t kMaxFormulas = 200, kCorners = 200, kMaxTorque = 1000000;  // N m or N
 
   static void require(bool valid, const std::string & reason) {
     if (!valid) throw std::invalid_argument(reason);
@@ -302,27 +287,25 @@ private:
   }
 
   template <class Message>
-  void add_drive(const Message & given, const Eigen::VectorXd & ratios, double stribeck = 0, double stribeck_speed = 1) {
+  void add_drive(const Message & given, const Eigen::VectorXd & ratios, double stribeck = 0, double speed = 1) {
     const double transition_speed = ratios.cwiseProduct(transition_speed_).norm();
     const Eigen::Vector4d terms(given.rotor_inertia, given.viscous, given.coulomb, stribeck);
-    const bool finite = terms.allFinite() && ratios.allFinite() && std::isfinite(stribeck_speed + transition_speed);
+    const bool finite = terms.allFinite() && ratios.allFinite() && std::isfinite(speed + transition_speed);
     require(finite && (terms.array() >= 0).all(), "'" + given.name + "' has an impossible value");
-    drives_.push_back({ratios, transition_speed, terms[0], terms[1], terms[2], stribeck, stribeck_speed});
+    drives_.push_back({ratios, transition_speed, terms[0], terms[1], terms[2], stribeck, speed});
   }
 
   // Refuse torque that is not finite or impossibly large, at rest and at random corners of the joints' range.
   void check_corners() {
-    std::minstd_rand random;
-    const auto draw = [&random] { return static_cast<int>(random() % 3) - 1; };
+    auto draw = [random = std::minstd_rand()]() mutable { return static_cast<int>(random() % 3) - 1; };
     Eigen::VectorXd q = Eigen::VectorXd::Zero(model_.nq), v = Eigen::VectorXd::Zero(model_.nv), a = v;
     if (base_) q[6] = 1.0;  // quaternion
-    for (int corner = 0; corner < kCorners; ++corner) {
+    for (std::size_t corner = 0; corner < kCorners; ++corner) {
       for (std::size_t i = 0; i < joints_.size(); ++i) {
-        const double lower = model_.lowerPositionLimit[position(i)], upper = model_.upperPositionLimit[position(i)];
-        const bool limited = !is_circle(i) && std::isfinite(upper - lower);
-        const double x = limited ? lower + (draw() + 1) * (upper - lower) / 2 : M_PI * draw();
-        q[position(i)] = is_circle(i) ? std::cos(x) : x;
-        if (is_circle(i)) q[position(i) + 1] = std::sin(x);
+        const int at = position(i);
+        const double x = M_PI * draw(), lower = model_.lowerPositionLimit[at], upper = model_.upperPositionLimit[at];
+        q[at + is_circle(i)] = std::sin(x);
+        q[at] = is_circle(i) ? std::cos(x) : std::min(std::max(x, lower), upper);
         v[base_ + i] = corner ? draw() : 0, a[base_ + i] = corner ? draw() : 0;
       }
       inverse_dynamics(q, v, a);

@@ -2,9 +2,6 @@
 
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include <inertid_ros/dynamics.hpp>
 #include <inertid_ros/handover.hpp>
 #include <inertid_ros/msg/inertial_parameters.hpp>
@@ -56,9 +53,8 @@ private:
   }
 
   std::string objection(const Message & message) const {
-    if (message.model_hash != hash_)
-      return "they belong to another robot (model hash " + message.model_hash.substr(0, 12) + ", here " +
-             hash_.substr(0, 12) + ")";
+    const std::string other = message.model_hash.substr(0, 12), own = hash_.substr(0, 12);
+    if (message.model_hash != hash_) return "they belong to another robot (model hash " + other + ", here " + own + ")";
     if (message.validation_status > Message::PASSED) return "they did not pass their validation";
     if (message.verdict > Message::USE_WITH_CARE) return "their verdict is 'do not use'";
     if (only_use_ && message.verdict != Message::USE) return "their verdict is not 'use', and only_use is set";

@@ -13,6 +13,8 @@
 extern "C" void * __libc_malloc(std::size_t);
 extern "C" void __libc_free(void *);
 
+constexpr std::size_t kBlock = 50;  // states whose time is measured at once; the median leaves interruptions out
+
 static bool in_step = false;
 static long allocations = 0;
 
@@ -68,8 +70,10 @@ static pinocchio::Model read_model() {
     const pinocchio::SE3 placement(Eigen::Map<const Eigen::Matrix3d>(rows.data()).transpose(), translation);
     pinocchio::JointIndex joint = 0;
     if (kind == "free") joint = model.addJoint(parent, pinocchio::JointModelFreeFlyer(), placement, name);
-    if (kind == "revolute") joint = model.addJoint(parent, pinocchio::JointModelRevoluteUnaligned(axis), placement, name);
-    if (kind == "prismatic") joint = model.addJoint(parent, pinocchio::JointModelPrismaticUnaligned(axis), placement, name);
+    if (kind == "revolute")
+      joint = model.addJoint(parent, pinocchio::JointModelRevoluteUnaligned(axis), placement, name);
+    if (kind == "prismatic")
+      joint = model.addJoint(parent, pinocchio::JointModelPrismaticUnaligned(axis), placement, name);
     if (kind == "continuous")
       joint = model.addJoint(parent, pinocchio::JointModelRevoluteUnboundedUnaligned(axis), placement, name);
     if (kind != "free" && kind != "continuous") {
@@ -140,11 +144,18 @@ int main() {
     if (dynamics == nullptr) continue;
     std::vector<std::array<Eigen::VectorXd, 3>> torques(states.size());
     for (auto & torque : torques) torque.fill(Eigen::VectorXd::Zero(model.nv));
-    const auto started = std::chrono::steady_clock::now();
+    std::vector<double> seconds(std::max(states.size() / kBlock, std::size_t(1)));
     in_step = true;
-    for (const auto & [q, v, a] : states) dynamics->inverse_dynamics(q, v, a);
+    for (std::size_t block = 0; block < seconds.size(); ++block) {
+      const std::size_t end = std::min((block + 1) * kBlock, states.size());
+      const auto started = std::chrono::steady_clock::now();
+      for (std::size_t i = block * kBlock; i < end; ++i) {
+        dynamics->inverse_dynamics(states[i][0], states[i][1], states[i][2]);
+      }
+      seconds[block] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() / kBlock;
+    }
     in_step = false;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
     in_step = true;
     for (std::size_t i = 0; i < states.size(); ++i) {
       const auto & [q, v, a] = states[i];
@@ -154,7 +165,7 @@ int main() {
       torques[i][2] = dynamics->friction(v);
     }
     in_step = false;
-    std::printf("%zu states, %g s, %ld allocations\n", states.size(), took.count(), allocations);
+    std::printf("%zu states, %g s, %ld allocations\n", states.size(), seconds[seconds.size() / 2], allocations);
     for (const auto & torque : torques) {
       for (const auto & part : torque) print(part);
       std::printf("\n");

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.timeout(600)  # the compiler takes 10 s of processor ti
 STATES = 100
 FORMULAS = (
     "sin(2*q) - cos(q)**2", "-q**2", "2**-q", "-2**2*v", "q - v - a", "8/2/2*q", "2**3**-1*v", "tanh(v/0.1)*abs(load)",
-    'min(q, q["joint0"]) * max(v, 1e-3)', "sqrt(abs(a)) + exp(-q*q)", " + (pi - .5) * sign( v ) ", "log(1 + v**2)*tan(q/9)",
-    "q['joint1'] / (1 + load**2)", "direction*load", "--q", "3*-(q + 2.5E-1)",
+    'min(q, q["joint0"]) * max(v, 1e-3)', "sqrt(abs(a)) + exp(-q*q)", " + (pi - .5) * sign( v ) ",
+    "log(1 + v**2)*tan(q/9)", "q['joint1'] / (1 + load**2)", "direction*load", "--q", "3*-(q + 2.5E-1)",
 )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Torques ``(N, nv)``, seconds of one inverse dynamics and allocations in control steps; or why it was refused."""
+    """Torques ``(N, nv)``, median seconds of an inverse dynamics, allocations in control steps; or the refusal."""
 
     refused: str = ""
     seconds: float = np.nan
@@ -111,7 +111,7 @@ def outcomes(program: Path, cases: Iterable[Case]) -> list[Outcome]:
             continue
         count = int(ran[1])
         values = np.array([next(lines).split() for _ in range(count)], dtype=float).reshape(count, 3, -1)
-        results.append(Outcome("", float(ran[2]) / max(count, 1), int(ran[3]), *np.moveaxis(values, 1, 0)))
+        results.append(Outcome("", float(ran[2]), int(ran[3]), *np.moveaxis(values, 1, 0)))
     return results
 
 
