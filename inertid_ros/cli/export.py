@@ -1,14 +1,13 @@
 """``inertid export``: write a result for a simulator, as a table, or as samples for domain randomisation."""
 
 import argparse
-import csv
-import io
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.core.formats import csv_text
 from inertid_ros.core.inertial_parameters import NAMES
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.identification.assessment.parameter_samples import sample_parameters
@@ -31,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     if options.samples:
         posterior = result.model, result.parameters, result.covariance
         samples = sample_parameters(*posterior, options.samples, np.random.default_rng(0))
-        text = _csv([result.model.layout.names, *samples.tolist()])
+        text = csv_text([result.model.layout.names, *samples.tolist()])
     elif options.to == "csv":
-        text = _csv(_table(result))
+        text = csv_text(_table(result))
     else:
         exported = export(result, options.to, options.onto)
         text = exported.text
@@ -66,9 +65,3 @@ def _table(result: Result) -> Iterable[Iterable[Any]]:
     columns = result.model.layout.names, result.parameters.tolist(), deviation.tolist(), result.prior.tolist()
     for name, value, spread, prior in zip(*columns, strict=True):
         yield name, value, spread, *(intervals.get(name) or (None, None)), prior
-
-
-def _csv(rows: Iterable[Iterable[Any]]) -> str:
-    out = io.StringIO()
-    csv.writer(out).writerows(rows)
-    return out.getvalue()

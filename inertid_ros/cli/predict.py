@@ -1,8 +1,6 @@
 """``inertid predict``: predict torque along a motion, as feed-forward, or that of a recording, by cause."""
 
 import argparse
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ import numpy as np
 from inertid_ros.calibration.prediction import RecordedTorque, recorded_torque, torque_along
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.core.formats import csv_text
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.excitation.plan_file import joint_trajectory_text
 from inertid_ros.report.results import Result
@@ -80,12 +79,9 @@ def _table(torque: RecordedTorque) -> str:
     """CSV: time, and for every channel its measurement, prediction, deviation of the prediction, and causes."""
     parts = {"measured": torque.measured, "predicted": torque.predicted, "standard_deviation": torque.deviation,
         **torque.causes}
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["time", *(f"{channel}.{part}" for channel in torque.channels for part in parts)])
+    header = ["time", *(f"{channel}.{part}" for channel in torque.channels for part in parts)]
     values = np.stack(list(parts.values()), axis=2).reshape(len(torque.time), -1)
-    writer.writerows(np.column_stack([torque.time, values]).tolist())
-    return out.getvalue()
+    return csv_text([header, *np.column_stack([torque.time, values]).tolist()])
 
 
 def _rejection(result: Result) -> list[str]:

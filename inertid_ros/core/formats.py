@@ -9,15 +9,17 @@ because configurations are read without it.
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import re
 import select
 import stat
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -278,6 +280,13 @@ _YamlLoader.yaml_constructors = {
     **dict.fromkeys((_YAML_PREFIX + kind for kind in _YAML_TEXT), yaml.SafeLoader.construct_yaml_str), None: _refused,
 }
 _YamlLoader.add_implicit_resolver(_YAML_PREFIX + "float", _YAML_EXPONENT, [*"+-.0123456789"])
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as comma-separated text."""
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
 
 
 def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:

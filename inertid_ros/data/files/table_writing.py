@@ -1,6 +1,5 @@
 """Write joint states as tables for other tools: CSV, Parquet, MATLAB."""
 
-import csv
 import importlib
 import io
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.formats import csv_text
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.recording import Recording
 
@@ -35,11 +35,8 @@ def _columns(recording: Recording) -> dict[str, np.ndarray]:
 
 
 def _csv(recording: Recording) -> bytes:
-    columns, out = _columns(recording), io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows(np.column_stack(list(columns.values())).tolist())
-    return out.getvalue().encode()
+    columns = _columns(recording)
+    return csv_text([columns, *np.column_stack(list(columns.values())).tolist()]).encode()
 
 
 def _parquet(recording: Recording) -> bytes:
