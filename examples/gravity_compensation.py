@@ -89,7 +89,6 @@ class GravityCompensation(Node):
         self.order = JointOrder(self.robot.joint_names, self.robot.effort_scale, self.robot.recorded_joints)
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)
-        self.data = self.parameters.model.createData()
         newest = QoSProfile(depth=1, reliability=STATE.reliability)
         self.create_subscription(JointState, "joint_states", self.on_state, newest)
 
@@ -110,14 +109,11 @@ class GravityCompensation(Node):
         state, elapsed = self.state, now - self.phase.started
         position, velocity, acceleration = self.reference(elapsed)
         if self.phase.name == "given":
-            model, data, friction = self.given, self.given_data, 0.0
+            effort = pin.rnea(self.given, self.given_data, position, velocity, acceleration)
         else:
             self.parameters.update()  # between two steps, never during one
-            model, data = self.parameters.model, self.data
-            friction = self.parameters.friction(velocity) + self.parameters.drive("offset")
-            friction = friction + self.parameters.drive("rotor_inertia") * acceleration
-            friction = friction + self.parameters.terms(position, velocity, acceleration)
-        effort = pin.rnea(model, data, position, velocity, acceleration) + friction
+            effort = self.parameters.inverse_dynamics(position, velocity, acceleration)
+            effort = effort + self.parameters.drive("offset")
         effort = effort + self.stiffness * (position - state.position) + self.damping * (velocity - state.velocity)
         limit = self.robot.limits.effort
         self.publisher.publish(Float64MultiArray(data=np.clip(effort, -limit, limit).tolist()))

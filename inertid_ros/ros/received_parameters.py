@@ -56,21 +56,27 @@ class ReceivedParameters:
             torque = torque + (terms["viscous"] * speed + terms["coulomb"] * direction)[..., None] * ratios
         return torque
 
-    def of_terms(self, motion: tuple[Array, Array, Array], load: Callable[[], Array]) -> Array:
-        """Torque ``(N, n)`` of user terms.
+    def drive_torque(self, motion: tuple[Array, Array, Array], load: Callable[[], Array]) -> Array:
+        """Torque ``(N, n)`` of rotors, friction, stiffness and user terms, without the sensor's offset.
 
         Parameters
         ----------
         motion : position, velocity and acceleration of the joints, ``(N, n)`` each.
         load : returns the torque ``(N, n)`` of the bodies; called only if a term uses the load.
         """
+        position, velocity, acceleration = motion
+        torque = self.drives["rotor_inertia"] * acceleration + self.drives["stiffness"] * position
+        torque = torque + self.friction(velocity)
+        for ratios, terms in self.couplings:
+            torque = torque + np.outer(terms["rotor_inertia"] * (acceleration @ ratios), ratios)
         if not self.terms:
-            return np.zeros_like(motion[0])
-        signals = dict(zip(TERM_SIGNALS, (*motion, friction_direction(motion[1], self.transition_speed)), strict=False))
+            return torque
+        direction = friction_direction(velocity, self.transition_speed)
+        signals = dict(zip(TERM_SIGNALS, (*motion, direction), strict=False))
         if any(term.uses_load for term in self.terms):
             signals["load"] = load()
         values = np.array([value for term in self.terms for value in term.values])
-        return term_torque(self.terms, values, self.joint_names, signals)
+        return torque + term_torque(self.terms, values, self.joint_names, signals)
 
     def objection(self, robot: RobotModel) -> str:
         """Return why a controller of ``robot`` cannot use the parameters; empty if the controller can."""
@@ -107,7 +113,7 @@ class ReceivedParameters:
             return f"a term {error}"
 
     def _at_corners(self, robot: RobotModel) -> str:
-        """Return why the torque of drives and terms is impossible at rest or at random corners of the robot's range."""
+        """Return why the torque of the drives is impossible at rest or at random corners of the robot's range."""
         rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
         lower, upper, speed = limits.range_to_sample
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
@@ -123,7 +129,7 @@ class ReceivedParameters:
             return np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
 
         with np.errstate(all="ignore"):
-            torque = np.abs(self.friction(v) + self.drives["rotor_inertia"] * a + self.of_terms((q, v, a), load))
+            torque = np.abs(self.drive_torque((q, v, a), load))
         given = np.isfinite(limits.effort) & (limits.effort > 0)
         bound = np.where(given, _MAX_EFFORT_RATIO * limits.effort, _MAX_TORQUE)
         if (usable := (torque <= bound).all(axis=0)).all():

@@ -89,11 +89,15 @@ class ParameterSubscriber:
         """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset."""
         return self._in_use.friction(velocity)
 
-    def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms."""
+    def inverse_dynamics(self, position: Array, velocity: Array, acceleration: Array) -> Array:
+        """Return the torque ``(n,)`` of a motion of a robot with a fixed base.
+
+        It is the sum of bodies, rotors, friction, stiffness and user terms, without the sensor's offset.
+        """
         state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
+        load = pin.rnea(self.model, self._data, *state)
         rows = state[0][None], state[1][None], state[2][None]
-        return self._in_use.of_terms(rows, lambda: pin.rnea(self.model, self._data, *state)[None])[0]
+        return load + self._in_use.drive_torque(rows, lambda: load[None])[0]
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)

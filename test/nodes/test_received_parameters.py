@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_model
 
@@ -100,16 +101,17 @@ def test_torque_of_what_is_taken_is_that_of_its_formulas():
     rng, lines = np.random.default_rng(3), []
     model = random_model(rng, 3)
     controller, message = _subscriber(model, lines), _message(model, rng)
+    message.couplings[0].rotor_inertia = 0.3
     controller._receive(message)
     assert controller.update()
     q, v, a = rng.normal(size=(3, 3))
-    first, second = 0, 1
-    expected = np.zeros(3)
-    expected[first] = q[first] + 2 * v[first] * np.cos(q[second])
-    np.testing.assert_allclose(controller.terms(q, v, a), expected)
-    coupled = 0.1 * (v[first] - v[second])
-    alone = controller.friction(v) - coupled * np.array([1.0, -1.0, 0.0])
     drives = {term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS}
-    direction = np.tanh(v / 0.01)
-    dry = drives["coulomb"] + drives["stribeck"] * np.exp(-np.abs(v) / 0.1)
-    np.testing.assert_allclose(alone, drives["viscous"] * v + dry * direction)
+    ratios = np.array([1.0, -1.0, 0.0])
+    dry = (drives["coulomb"] + drives["stribeck"] * np.exp(-np.abs(v) / 0.1)) * np.tanh(v / 0.01)
+    friction = drives["viscous"] * v + dry + 0.1 * (ratios @ v) * ratios
+    np.testing.assert_allclose(controller.friction(v), friction)
+    bodies = pin.rnea(controller.model, controller.model.createData(), q, v, a)
+    rotors = drives["rotor_inertia"] * a + 0.3 * (ratios @ a) * ratios
+    spring = np.array([q[0] + 2 * v[0] * np.cos(q[1]), 0.0, 0.0])
+    expected = bodies + rotors + friction + drives["stiffness"] * q + spring
+    np.testing.assert_allclose(controller.inverse_dynamics(q, v, a), expected)

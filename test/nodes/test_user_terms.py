@@ -48,17 +48,13 @@ def test_the_controller_computes_what_was_validated():
     assert [term.name for term in message.terms] == ["spring", "drag", "gear"]
     assert message.terms[2].standard_deviation[0] == 0.0
     controller = subscriber(estimate.model.with_layout(terms=()))
-    state = samples.q[7], samples.v[7], samples.a[7]
-    np.testing.assert_array_equal(controller.terms(*state), np.zeros(2))
     controller._receive(message)
     assert controller.update()
     equations = ForceEquations(replace(estimate.model, fitted_bodies=estimate.bodies))
-    without = ForceEquations(estimate.model.with_layout(terms=()))
-    expected = equations.predict(estimate.parameters, samples) - without.predict(
-        estimate.parameters[: estimate.layout.term_start], samples
-    )
+    expected = equations.predict(estimate.parameters, samples)
     for row in range(0, 600, 50):
-        torque = controller.terms(samples.q[row], samples.v[row], samples.a[row])
+        torque = controller.inverse_dynamics(samples.q[row], samples.v[row], samples.a[row])
+        torque = torque + controller.drive("offset")
         np.testing.assert_allclose(torque, expected[row], atol=1e-6)
 
 
