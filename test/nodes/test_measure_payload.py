@@ -61,8 +61,8 @@ def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
     (tmp_path / "robot.urdf").write_text(TRUE_URDF)
     with ros_client_in(tmp_path) as ros:
         ros.start("simulator", {"urdf": str(tmp_path / "robot.urdf"), "state_hz": RATE})
-        excitation = ros.start("excitation", {**MANY_NODES, "require_recorder": False})
-        online = ros.start("online", {"result": str(result), "recordings": (str(recording),)})
+        ros.start("excitation", {**MANY_NODES, "require_recorder": False})
+        ros.start("online", {"result": str(result), "recordings": (str(recording),)})
         truth = ros.listen(InertialParameters, "simulator/true_parameters")
         status = ros.listen(ExcitationStatus, "excitation/status")
         attach = ros.node.create_publisher(InertiaStamped, "simulator/attach", COMMAND)
@@ -72,8 +72,7 @@ def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
         attach.publish(held)
         ros.until(lambda: len(truth) > known, "payload")
         flow = ros.start("measure_payload", {"wait_s": 30.0, "duration_s": 12.0, "frame": "lower"})
-        for node in (flow, online, excitation):  # on a busy machine, the flow would take a late node for a dead one
-            raise_priority(node.process.pid)
+        raise_priority(flow.process.pid)
         payloads = ros.listen(InertiaStamped, "online/payload")
         ros.until(lambda: flow.ended, "end of the flow", 100.0)
         said = flow.log()
