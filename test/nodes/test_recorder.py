@@ -213,9 +213,9 @@ def test_full_disk_ends_a_recording_and_what_was_accepted_is_readable(ros: RosCl
     status = ros.listen(RecorderStatus, "recorder/status")
     ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
     assert ros.trigger("recorder/start").success
-    ros.spin(0.5)
+    ros.until(lambda: status[-1].recording and status[-1].samples > 60, "samples")
     folder = ros.folder / "recordings" / "recording_001"
-    size = next(folder.glob("*.mcap")).stat().st_size + 20_000
+    size = next(folder.glob("*.mcap")).stat().st_size + 2_000
     # From now on the recorder's files cannot grow beyond this, as on a disk that is full.
     resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
     ros.until(lambda: "cannot be written" in status[-1].message, "stop of the recording")
