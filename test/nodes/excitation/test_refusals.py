@@ -100,10 +100,11 @@ def test_plan_for_another_robot(excitation: ArmedExcitation) -> None:
     excitation.expect_refusal("kinematics")
 
 
-def test_a_plan_that_jumps(excitation: ArmedExcitation) -> None:
+@pytest.mark.parametrize("damage", ["nan", "jump"])
+def test_damaged_plans(excitation: ArmedExcitation, damage: str) -> None:
     """Other damages are refused alike, see ``test_broken_files_are_clean_errors`` in test/excitation/test_plan.py."""
     lines = excitation.plan.read_text().splitlines()
     row = next(index for index, line in enumerate(lines) if line.startswith("  - [1."))
-    lines[row] = lines[row].replace(lines[row].split(", ")[1], "1.5", 1)
+    lines[row] = lines[row].replace(lines[row].split(", ")[1], ".nan" if damage == "nan" else "1.5", 1)
     excitation.plan.write_text("\n".join(lines))
     excitation.expect_refusal("plan")
