@@ -143,7 +143,7 @@ _READERS = {
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize("reader", _READERS)
 def test_what_never_ends_or_begins_is_refused(reader, kind, folder, refused, monkeypatch):
-    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.05)
     if kind == "pipe":
         os.mkfifo("endless")
     path = "endless" if kind == "pipe" else "/dev/zero"
@@ -153,7 +153,7 @@ def test_what_never_ends_or_begins_is_refused(reader, kind, folder, refused, mon
 
 
 def test_results_whose_files_are_pipes_are_refused(result, refused, monkeypatch):
-    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.05)
     for name in ("report.json", "parameters.yaml", "calibrated.urdf"):
         kept = (result / name).read_bytes()
         (result / name).unlink()
