@@ -6,7 +6,6 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -45,19 +44,18 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=10_000, help="random states of each (default 10000)")
     options = parser.parse_args()
     rows: list[list[object]] = []
-    with TemporaryDirectory() as folder:
-        program = compiled_dynamics(Path(folder) / "dynamics")
-        for seed, urdf in enumerate(PUBLISHED[: options.robots]):
-            model, parameters, states = drawn(urdf, options.states, seed)
-            drives = {term: parameters[model.layout.drive(term)] for term in DRIVE_TERMS}
-            message = known_parameters(model, model.layout.bodies(parameters), drives, Time())
-            outcome = outcomes(program, [Case(model, message, (states.q, states.v, states.a))])[0]
-            if outcome.torque is None:
-                raise SystemExit(f"{urdf}: {outcome.refused}")
-            expected = ForceEquations(model).predict(parameters, states)
-            error = np.abs(outcome.torque - expected).max() / np.abs(expected).max()
-            seconds = f"{1e6 * outcome.seconds:.2f}"
-            rows.append([Path(urdf).stem, model.joints, f"{error:.1e}", seconds, outcome.allocations])
+    program = compiled_dynamics()
+    for seed, urdf in enumerate(PUBLISHED[: options.robots]):
+        model, parameters, states = drawn(urdf, options.states, seed)
+        drives = {term: parameters[model.layout.drive(term)] for term in DRIVE_TERMS}
+        message = known_parameters(model, model.layout.bodies(parameters), drives, Time())
+        outcome = outcomes(program, [Case(model, message, (states.q, states.v, states.a))])[0]
+        if outcome.torque is None:
+            raise SystemExit(f"{urdf}: {outcome.refused}")
+        expected = ForceEquations(model).predict(parameters, states)
+        error = np.abs(outcome.torque - expected).max() / np.abs(expected).max()
+        seconds = f"{1e6 * outcome.seconds:.2f}"
+        rows.append([Path(urdf).stem, model.joints, f"{error:.1e}", seconds, outcome.allocations])
     header = ("robot", "joints", "largest error / largest torque", "inverse dynamics, median [µs]", "allocations")
     publish("cpp-dynamics", f"""## C++ dynamics against Python
 

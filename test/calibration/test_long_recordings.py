@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import Case, synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import Dataset, FurtherSamples, ScreenedRecording

@@ -143,7 +143,7 @@ _READERS = {
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize("reader", _READERS)
 def test_what_never_ends_or_begins_is_refused(reader, kind, folder, refused, monkeypatch):
-    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.05)
     if kind == "pipe":
         os.mkfifo("endless")
     path = "endless" if kind == "pipe" else "/dev/zero"
@@ -153,7 +153,7 @@ def test_what_never_ends_or_begins_is_refused(reader, kind, folder, refused, mon
 
 
 def test_results_whose_files_are_pipes_are_refused(result, refused, monkeypatch):
-    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.05)
     for name in ("report.json", "parameters.yaml", "calibrated.urdf"):
         kept = (result / name).read_bytes()
         (result / name).unlink()
@@ -209,7 +209,7 @@ def test_a_terminal_of_ascii_shows_reports_and_escapes_names(folder, result, mon
     assert b"Links" in shown and b"joint\\xe9" in shown
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_changed_reports_are_shown_or_refused(seed, folder, capsys, result_directory):
     """Any one value of report.json replaced: a page, tables and a comparison, or one line."""
     content, rng = json.loads((result_directory / "report.json").read_text()), np.random.default_rng(seed)
@@ -448,7 +448,7 @@ def test_a_result_brings_its_own_robot(refused, result):
 
 def test_a_reader_that_leaves_does_not_change_the_exit_status(result_directory, tmp_path):
     directory = shutil.copytree(result_directory, tmp_path / "out")
-    for command in (("report", directory), ("report", directory, "--json"), ("info", directory / "calibrated.urdf")):
+    for command in (("report", directory), ("report", directory, "--json")):  # a table, and one long line
         words = [*INERTID, *map(str, command)]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stderr is not None

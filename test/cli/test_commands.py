@@ -71,12 +71,11 @@ def test_identify_writes_a_result_and_prints_one_json_object(files, tmp_path, ca
     assert is_consistent(load_model(tmp_path / "out" / "calibrated.urdf").body_prior).all()
 
 
-def test_the_recorded_arm_meets_its_figure(datasets, tmp_path):
+def test_the_recorded_arm_meets_its_figure(datasets, tmp_path, capsys):
     data = datasets / "kuka_lwr4"
-    process = _start("identify", data / "run1_bag", "--urdf", data / "kuka_lwr4.urdf", "--validate", data / "run2_bag",
-        "--output", tmp_path / "result", "--json")
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    status, out, _ = _run("identify", data / "run1_bag", "--urdf", data / "kuka_lwr4.urdf", "--validate",
+        data / "run2_bag", "--output", tmp_path / "result", "--json", capsys=capsys)
+    assert status == 0
     report = json.loads(out)
     assert report["verdict"] == "use with care", report["reasons"]  # of one motion; test_identify.py fits two for "use"
     errors = {band["cutoff_hz"]: band["calibrated"]["relative_error"] for band in report["bands"]}

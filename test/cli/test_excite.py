@@ -79,8 +79,8 @@ def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
         return str(value)
 
     monkeypatch.setattr(excite, "number", interrupt)  # of the progress that is shown
-    settings = ("excitation.starts=4", "excitation.improved=1", "excitation.iterations=100000")
-    endless = [f"--set={setting}" for setting in settings]
+    settings = ("starts=4", "improved=1", "iterations=100000", "duration_s=10")
+    endless = [f"--set=excitation.{setting}" for setting in settings]
     status, _, err = _excite(capsys, *endless, quick=())
     assert "interrupted; going on with the best motion so far" in err and status == 0, err
     assert sorted(os.listdir("out")) == FILES

@@ -23,7 +23,7 @@ HELD = {f"left_{joint}": 0.0 for joint in ("knee", "ankle_flexion", "ankle_evers
 CONFIGURATION = {
     "robot": {"base": "free", "locked_joints": HELD, "plates": {"plate": {"frame": "right_foot"}}, "drive_terms": []},
     "excitation": {
-        "measured": ["base"], "starts": 1, "improved": 0,
+        "measured": ["base"], "starts": 1, "improved": 0, "duration_s": 10.0,
         "balance": {"support": CORNERS, "support_margin_m": 0.01, "ground_m": HEIGHT},
     },
     "limits": {"effort": {"right_ankle_eversion": 50.0}},

@@ -33,8 +33,8 @@ FORMULAS = (
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return compiled_dynamics(tmp_path_factory.mktemp("cpp") / "dynamics")
+def program():
+    return compiled_dynamics()
 
 
 def _case(seed):
@@ -150,8 +150,8 @@ def test_what_no_controller_can_use_is_refused_with_its_reason(program):
 
 
 @pytest.mark.parametrize("sanitizer", [(), ("-fsanitize=thread",)], ids=["plain", "thread sanitizer"])
-def test_new_parameters_are_taken_up_whole_and_in_order_under_a_writer_at_1_khz(tmp_path, sanitizer):
-    program = compiled("handover.cpp", tmp_path / "handover", "-pthread", *sanitizer)
+def test_new_parameters_are_taken_up_whole_and_in_order_under_a_writer_at_1_khz(sanitizer):
+    program = compiled("handover.cpp", "-pthread", *sanitizer)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("NO THREAD SANITIZER: the kernel's address space randomization does not suit it")

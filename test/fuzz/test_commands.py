@@ -2,7 +2,7 @@
 
 from support.fuzzing.commands import CommandFuzzer
 
-DRAWS = 60
+DRAWS = 40
 
 
 def test_commands_with_changed_files_end_with_a_result_or_one_line(tmp_path):

@@ -2,8 +2,6 @@
 
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +12,7 @@ from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
+from support.nodes.processes import NodeProcess  # noqa: E402
 from support.wrong_settings import (  # noqa: E402
     NAME,
     applies,
@@ -161,14 +160,13 @@ def test_those_of_all_nodes_and_of_rclpy_are_left_alone(nodes):
         ("calibrate", "speed_scal:=0.1", "did you mean speed_scale?"),
     ],
 )
-def test_real_nodes_do_not_start(kind, parameter, message):
+def test_real_nodes_do_not_start(tmp_path, kind, parameter, message):
     """A node, and a flow."""
-    command = [sys.executable, "-m", MODULES[kind], "--ros-args", "-p", parameter]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    process = NodeProcess(kind, tmp_path, script=(MODULES[kind], "--ros-args", "-p", parameter))
     name = parameter.partition(":=")[0]
-    assert done.returncode == 2
-    assert f"/{kind}: {name} is not an option; {message}" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    assert process.process.wait(60) == 2
+    assert f"/{kind}: {name} is not an option; {message}" in process.log()
+    assert "Traceback" not in process.log()
 
 
 @pytest.mark.parametrize("kind", ["recorder", "calibrate"])
@@ -176,8 +174,7 @@ def test_a_parameter_file_that_rcl_cannot_read_is_one_line(tmp_path, kind):
     """A node, and a flow."""
     file = tmp_path / "parameters.yaml"
     file.write_text("/**:\n  ros__parameters:\n    one: &name [a]\n    other: *name\n")
-    command = [sys.executable, "-m", MODULES[kind], "--ros-args", "--params-file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "error: ROS arguments: " in done.stderr and str(file) in done.stderr
-    assert "Traceback" not in done.stderr
+    process = NodeProcess(kind, tmp_path, script=(MODULES[kind], "--ros-args", "--params-file", str(file)))
+    assert process.process.wait(60) == 2
+    assert "error: ROS arguments: " in process.log() and str(file) in process.log()
+    assert "Traceback" not in process.log()

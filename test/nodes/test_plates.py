@@ -120,12 +120,15 @@ def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
 
     ros.node.create_timer(0.01, tick)
     ros.until(lambda: status and plate.get_subscription_count() and states.get_subscription_count(), "discovery")
-    ros.spin(1.5)
-    answer = ros.trigger("recorder/tare")
-    assert answer.success and "tared /plate by 8.3" in answer.message
+
+    def tared() -> str:
+        message = str(ros.trigger("recorder/tare").message)
+        return "" if "too few to tare" in message else message
+
+    assert "tared /plate by 8.3" in ros.until(tared, "a second of wrenches")
     assert ros.trigger("recorder/start").success
     assert "is being recorded; stop it before taring" in ros.trigger("recorder/tare").message
-    ros.spin(0.5)
+    ros.until(lambda: status[-1].recording and status[-1].samples > 40, "samples")
     assert ros.trigger("recorder/stop").success
     ros.until(lambda: batches and batches[-1].last, "last batch")
     live = np.concatenate([from_batch(batch).channels["wrench/plate"] for batch in batches if len(batch.stamps)])

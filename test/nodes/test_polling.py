@@ -31,12 +31,14 @@ def test_receipts_are_those_of_the_middleware(ros, monkeypatch):
     assert topic.take() == []
     sent = []
     for value in range(3):
-        sent.append(time.monotonic())
+        before = time.monotonic()
         publisher.publish(Float64(data=float(value)))
+        sent.append((before, time.monotonic()))
         ros.spin(0.1)  # which must not take them
     taken = topic.take()
     assert [message.data for message, _ in taken] == [0.0, 1.0, 2.0]
-    assert [received for _, received in taken] == pytest.approx(sent, abs=0.08)
+    for (_, received), (before, after) in zip(taken, sent, strict=True):  # a busy machine may interrupt publishing
+        assert before - 0.01 < received < after + 0.08
     # A step of the system's clock puts no receipt before the last look or after this one.
     before = time.monotonic()
     for value in range(2 * DEPTH):

@@ -2,7 +2,6 @@
 
 import resource
 import signal
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from std_srvs.srv import Trigger
 from support.nodes.ros_client import RosClient, ros_client_in
 
 from inertid_ros.config.recordings import RecordingTopics
+from inertid_ros.data.files.bag_backends import bag_backend
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros.conversions import from_batch
@@ -173,22 +173,28 @@ def test_recorder_behind_its_queue_records_from_start_to_stop(ros: RosClient) ->
     np.testing.assert_array_equal(np.diff(recorded), 1.0)
 
 
-@pytest.mark.parametrize("wait", [0.7, 1.13])
-def test_killed_recorder_loses_at_most_a_tenth_of_a_second(ros: RosClient, wait: float) -> None:
+def test_killed_recorder_keeps_all_that_came_a_moment_before(ros: RosClient) -> None:
+    """It writes without further messages; within which time, the tests of the session and of its bag state."""
     process = start_recorder(ros)
     source = Source(ros)
     ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
     assert ros.trigger("recorder/start").success
-    ros.spin(wait)
+    ros.spin(0.7)
+    source.stop()
+    folder = ros.folder / "recordings" / "recording_001"
+
+    def stored() -> int:
+        return len(list(bag_backend().open(next(folder.glob("*.mcap"))).messages(["/joint_states"])))
+
+    before = 0
+    while (count := stored()) > before:  # until nothing is on its way any more
+        before = count
+        ros.spin(0.3)
     process.signal(signal.SIGKILL)
     process.process.wait()
-    killed = time.time()
-    recording = load_recording(ros.folder / "recordings" / "recording_001")
+    recording = load_recording(folder)
     assert "killed" in recording.notices[0]
-    sent = np.array(source.sent) * 1e-9
-    first = sent[int(recording.position[0, 0])]
-    lost = sent[sent < killed][-1] - (first + recording.time[-1])
-    assert lost <= 0.1 + 0.05  # the test, which sends, shares the machine
+    assert recording.position[-1, 0] == len(source.sent) - 1 and len(recording) > 50
 
 
 def test_signal_closes_the_bag(ros: RosClient) -> None:
@@ -207,9 +213,9 @@ def test_full_disk_ends_a_recording_and_what_was_accepted_is_readable(ros: RosCl
     status = ros.listen(RecorderStatus, "recorder/status")
     ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
     assert ros.trigger("recorder/start").success
-    ros.spin(0.5)
+    ros.until(lambda: status[-1].recording and status[-1].samples > 60, "samples")
     folder = ros.folder / "recordings" / "recording_001"
-    size = next(folder.glob("*.mcap")).stat().st_size + 20_000
+    size = next(folder.glob("*.mcap")).stat().st_size + 2_000
     # From now on the recorder's files cannot grow beyond this, as on a disk that is full.
     resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
     ros.until(lambda: "cannot be written" in status[-1].message, "stop of the recording")

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,22 +16,31 @@ from rcl_interfaces.msg import Parameter, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
+from support.nodes.processes import NodeProcess  # noqa: E402
 
-from inertid_ros.nodes import MODULES  # noqa: E402
+from inertid_ros.nodes import MODULES, spin  # noqa: E402
 from inertid_ros.nodes.spin import TickedSpin, refuse_unknown_parameter_types  # noqa: E402
 
 
+def run_script(text: str, folder: Path) -> tuple[int, str]:
+    """Exit status and output of a script whose process need not import ROS 2 first."""
+    file = folder / "script.py"
+    file.write_text(text)
+    process = NodeProcess("script", folder, script=(str(file),))
+    return process.process.wait(60), process.log()
+
+
 @pytest.mark.parametrize("name", ["calibrate", "recorder"])
-def test_too_little_address_space_is_told(name: str):
+def test_too_little_address_space_is_told(name: str, tmp_path: Path):
     """As `ulimit -v` sets it after all modules are loaded; without the check the middleware may stand still."""
-    module = MODULES[name]
-    limited = (
-        f"import resource, sys; from {module} import main;"
-        " resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1)); sys.exit(main())"
-    )
-    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert done.stderr == ("error: the address space is limited to 900 MiB, and a node needs 1024; raise ulimit -v\n")
+    limited = f"""
+import resource, sys
+from {MODULES[name]} import main
+resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1))
+sys.exit(main())
+"""
+    told = "error: the address space is limited to 900 MiB, and a node needs 1024; raise ulimit -v\n"
+    assert run_script(limited, tmp_path) == (2, told)
 
 
 @pytest.mark.parametrize("pause_s", [0.001, 0.0])
@@ -56,7 +67,7 @@ sys.exit(run_node(Quiet))
         assert node.poll() == 0
 
 
-def test_a_node_ends_although_the_middleware_hangs():
+def test_a_node_ends_although_the_middleware_hangs(tmp_path: Path):
     """As Fast DDS did once, which then keeps Python's lock."""
     script = """
 import ctypes, sys
@@ -73,11 +84,11 @@ class Hanging(Node):
 
 sys.exit(run_node(Hanging))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "made" in done.stdout, done.stderr
+    status, printed = run_script(script, tmp_path)
+    assert status == 0 and "made" in printed, printed
 
 
-def test_a_callback_that_never_ends_does_not_hold_up_the_end():
+def test_a_callback_that_never_ends_does_not_hold_up_the_end(tmp_path: Path):
     script = """
 import os, signal, sys, time
 from rclpy.node import Node
@@ -94,8 +105,8 @@ class Busy(Node):
 
 sys.exit(run_node(Busy))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    status, printed = run_script(script, tmp_path)
+    assert status == 0, printed
 
 
 @pytest.mark.parametrize(("name", "status", "said"), [("recorder", 0, ""), ("calibrate", 130, "robot is at rest\n")])
@@ -114,7 +125,7 @@ sys.exit(nodes.run("{name}"))
     assert done.returncode == status and done.stdout.endswith(said) and not done.stderr, done
 
 
-def test_a_signal_while_a_node_is_made_ends_it_at_once():
+def test_a_signal_while_a_node_is_made_ends_it_at_once(tmp_path: Path):
     script = """
 import os, signal, sys, time
 from inertid_ros.nodes.spin import run_node
@@ -125,78 +136,42 @@ def make():
 
 sys.exit(run_node(make))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and not done.stderr and not done.stdout, done
+    assert run_script(script, tmp_path) == (0, "")
 
 
-def test_a_node_that_ticks_keeps_time_beside_callbacks():
-    """Neither ticks that take too long nor callbacks that never end leave the others out."""
-    script = """
-import sys, time
-from rclpy.node import Node
-from inertid_ros.nodes.spin import run_node
+@pytest.mark.parametrize(
+    ("tick_takes", "callback_takes", "ticks", "passes"),
+    [(0.0, 0.0, 200, 100), (0.02, 0.0, 50, 50), (0.0, 0.01, 34, 34), (0.01, 0.01, 25, 25)],
+)
+def test_neither_late_ticks_nor_slow_callbacks_leave_the_others_out(
+    monkeypatch, tick_takes, callback_takes, ticks, passes
+):
+    """On a busy machine a tick takes longer than its period; answers and renewals have to be read all the same.
 
-class Ticking(Node):
-    tick_s = 0.005
-    def __init__(self):
-        super().__init__("ticking")
-        self.began, self.ticks, self.calls, self.slow = time.monotonic(), [], 0, 0.0
-        self.create_timer(0.0, self.call)
-    def call(self):
-        self.calls += 1
-    def tick(self):
-        self.ticks.append(time.monotonic())
-        time.sleep(self.slow)
-    @property
-    def done(self):
-        lasted = time.monotonic() - self.began
-        if lasted > 1.0:
-            self.slow = 0.02
-        if lasted < 2.0:
-            return False
-        ticks = sum(each < self.began + 1.0 for each in self.ticks)
-        print(ticks, len(self.ticks) - ticks, self.calls, flush=True)
-        return True
+    In one second of a given time, with three timers that are always due: each pass runs all of them.
+    """
+    now, ticked, called = 100.0, [], []
 
-sys.exit(run_node(Ticking))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    first, second, calls = map(int, done.stdout.split()[-3:])
-    assert 100 < first <= 202 and 25 < second <= 52, (first, second)
-    assert calls > 60
+    def take(seconds: float) -> None:
+        nonlocal now
+        now += seconds
 
-
-def test_callbacks_are_not_starved_where_ticks_are_always_late():
-    """On a busy machine a tick takes longer than its period; answers and renewals have to be read all the same."""
-    script = """
-import sys, time
-from rclpy.node import Node
-from inertid_ros.nodes.spin import run_node
-
-class Busy(Node):
-    tick_s = 0.005
-    def __init__(self):
-        super().__init__("starved")
-        self.called, self.begun = 0, time.monotonic()
-        for _ in range(20):
-            self.create_timer(0.02, self.call)
-    def tick(self):
-        time.sleep(0.01)
-    def call(self):
-        self.called += 1
-    @property
-    def done(self):
-        return time.monotonic() > self.begun + 1.5
-
-node = []
-status = run_node(lambda: node.append(Busy()) or node[0])
-print(node[0].called)
-sys.exit(status)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1]) > 250  # of 1,500; one for each tick would be 150 at most
+    monkeypatch.setattr(spin, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(spin, "_Requests", lambda _node: SimpleNamespace(wait=take))
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("ticking", context=context, enable_rosout=False, start_parameter_services=False)
+    for _ in range(3):
+        node.create_timer(0.0, lambda: (called.append(now), take(callback_takes)))
+    node.tick, node.tick_s = lambda: (ticked.append(now), take(tick_takes)), 0.005
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    ticking = TickedSpin(executor, node)
+    while now < 101.0 - 1e-9:
+        ticking.spin_once()
+    assert len(ticked) == pytest.approx(ticks, abs=1) and len(called) == pytest.approx(3 * passes, abs=3)
+    node.destroy_node()
+    rclpy.shutdown(context=context)
 
 
 def test_a_request_is_answered_before_the_next_check_for_callbacks(monkeypatch):
@@ -210,13 +185,13 @@ def test_a_request_is_answered_before_the_next_check_for_callbacks(monkeypatch):
     executors = [SingleThreadedExecutor(context=context) for _ in range(2)]
     for executor, spun in zip(executors, (node, other), strict=True):
         executor.add_node(spun)
-    spin = TickedSpin(executors[0], node)
+    ticking = TickedSpin(executors[0], node)
     try:
         assert client.wait_for_service(10.0)
-        spin.spin_once()  # the check that is due at the start
+        ticking.spin_once()  # the check that is due at the start
         answer, end = client.call_async(Trigger.Request()), time.monotonic() + 5.0
         while not answer.done() and time.monotonic() < end:
-            spin.spin_once()
+            ticking.spin_once()
             executors[1].spin_once(timeout_sec=0.0)
         assert answer.done()
     finally:

@@ -16,7 +16,6 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
-from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -37,8 +36,9 @@ def test_calibration_of_a_wrong_urdf(robots):
     other = plan_excitation(given, limits, PANDA_START, attrs.evolve(OPTIONS, seed=7, improved=0))
     robot = SimulatedRobot(truth, SimulationOptions(seed=0), start=PANDA_START + 0.1)
     recordings = [simulate(robot, motion) for motion in (plan, other)]
-    train, held_out = (prepare(recording, given) for recording in recordings)
-    estimate = identify(given, [train])
+    outcome = calibrate(given, recordings[:1], recordings[1:])
+    assert outcome.gate.verdict is Verdict.USE, outcome.message
+    estimate, held_out = outcome.estimate, prepare(recordings[1], given)
     validation = validate(estimate, [held_out])
     assert validation.passed
     assert validation.calibrated.relative_error < 0.2 * validation.prior.relative_error
@@ -54,5 +54,3 @@ def test_calibration_of_a_wrong_urdf(robots):
         wanted = robot.drives.viscous * speed + robot.drives.coulomb
         assert viscous * speed + coulomb == pytest.approx(wanted, rel=0.1)
     assert np.isfinite(geodesic_distance(estimate.bodies, truth.body_prior)).all()
-    outcome = calibrate(given, recordings[:1], recordings[1:])
-    assert outcome.gate.verdict is Verdict.USE, outcome.message

@@ -1,5 +1,6 @@
 """Compile the C++ programs of test/cpp, and run the C++ dynamics on robots, parameters and states."""
 
+import hashlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
 SOURCES = ROOT / "test" / "cpp"
+_CACHE = ROOT / ".pytest_cache" / "cpp"
 _KINDS = {"JointModelF": "free", "JointModelP": "prismatic", "JointModelR": "revolute"}
 _PINOCCHIO = (  # as its CMake target has them; the program uses what the library has compiled
     "BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_LIMIT_VECTOR_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
@@ -27,27 +29,46 @@ _PINOCCHIO = (  # as its CMake target has them; the program uses what the librar
 )  # fmt: skip
 
 
-def compiled(source: str, program: Path, *options: str) -> Path:
-    """Compile a program of test/cpp against the headers; skips where there is no compiler or a header is missing."""
+def compiled(source: str, *options: str) -> Path:
+    """Compile a program of test/cpp against the headers, unless an earlier run has compiled the same.
+
+    Skips where there is no compiler or a header is missing.
+    """
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None:
         pytest.skip("NO C++ COMPILER: the headers of include/ were not tested; install g++ or set CXX")
     command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", f"-I{SOURCES}"]
-    done = subprocess.run([*command, SOURCES / source, "-o", program, *options], capture_output=True, text=True)
-    if missing := re.search(r"fatal error: (.*): No such file", done.stderr):
-        pytest.skip(f"NO {missing[1]}: the headers of include/ were not tested; run 'make setup'")
-    assert done.returncode == 0, done.stderr[:3000]
+    command += [str(SOURCES / source), *options]
+    program = _CACHE / f"{Path(source).stem}_{_state(command)}"
+    if not program.exists():
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        made = program.with_suffix(f".{os.getpid()}")
+        done = subprocess.run([*command, "-o", made], capture_output=True, text=True)
+        if missing := re.search(r"fatal error: (.*): No such file", done.stderr):
+            pytest.skip(f"NO {missing[1]}: the headers of include/ were not tested; run 'make setup'")
+        assert done.returncode == 0, done.stderr[:3000]
+        made.rename(program)
     return program
 
 
-def compiled_dynamics(program: Path) -> Path:
+def _state(command: list[str]) -> str:
+    """Hash of all that a program follows from: command, compiler, headers, messages, versions of libraries."""
+    state = hashlib.sha256(repr(command).encode())
+    state.update(subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
+    for folder in (SOURCES, *(ROOT / name for name in ("include", "msg", "requirements"))):
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            state.update(file.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def compiled_dynamics() -> Path:
     """Compile test/cpp/dynamics.cpp with Pinocchio, Eigen and the generated messages."""
     prefix = next((Path(site) / "cmeel.prefix" for site in sys.path if (Path(site) / "cmeel.prefix").is_dir()), Path())
     messages = [Path(prefix).parents[3] / "include", *(Path(path) / "include" for path in _ament_prefixes())]
-    folders = [folder for parent in messages if parent.is_dir() for folder in parent.iterdir()]
+    folders = [folder for parent in messages if parent.is_dir() for folder in sorted(parent.iterdir())]
     headers = [prefix / "include", prefix / "include" / "eigen3", *folders]
     return compiled(
-        "dynamics.cpp", program, *(f"-D{name}" for name in _PINOCCHIO), *(f"-isystem{path}" for path in headers),
+        "dynamics.cpp", *(f"-D{name}" for name in _PINOCCHIO), *(f"-isystem{path}" for path in headers),
         f"-L{prefix / 'lib'}", "-lpinocchio_default", f"-Wl,-rpath,{prefix / 'lib'}")
 
 

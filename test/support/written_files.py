@@ -1,5 +1,6 @@
 """Every report.json, parameters.yaml and plan.yaml that a test writes in its own process has the form of its schema."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from inertid_ros.report.results import SCHEMAS, schema_of
 Write = Callable[[Path, str, Mapping[str, bytes], bool | None], None]
 _MATRICES = ("covariance", "points")  # long, and the same in every row
 _ROWS = 3
+_FURTHER_ROWS = re.compile(rf"^((?:{'|'.join(_MATRICES)}):\n(?: *- .*\n){{{_ROWS}}})(?: *- .*\n)+", re.M)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -29,7 +31,8 @@ def validator(file: str) -> Draft202012Validator:
 def violations(file: str, content: bytes) -> list[str]:
     """What in a file is not as its schema has it, at most ten lines."""
     text = content.decode()
-    data = read_json(text) if file.endswith(".json") else yaml.load(text, Loader=_LOADER)
+    is_json = file.endswith(".json")
+    data = read_json(text) if is_json else yaml.load(_FURTHER_ROWS.sub(r"\1", text), Loader=_LOADER)
     data |= {name: data[name][:_ROWS] for name in _MATRICES if name in data}
     errors = list(validator(file).iter_errors(data))[:10]
     return [f"{file}: {'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in errors]

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -88,21 +87,21 @@ while True:
 """
 
 
-@pytest.mark.parametrize("seconds", [0.53, 0.81])
-def test_killed_writer_loses_at_most_a_tenth_of_a_second(tmp_path: Path, seconds: float) -> None:
+@pytest.mark.parametrize("milliseconds", [530, 810])
+def test_killed_writer_loses_at_most_a_tenth_of_a_second(tmp_path: Path, milliseconds: int) -> None:
     code = WRITER.format(test=str(Path(__file__).parent), path=str(tmp_path / "bag"))
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     stamps = [int(process.stdout.readline())]
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while stamps[-1] < stamps[0] + milliseconds * 1_000_000:
         stamps.append(int(process.stdout.readline()))
     process.send_signal(signal.SIGKILL)
     stamps += [int(line) for line in process.stdout if line.endswith("\n")]
     process.wait()
     saved = [message.time_ns for message in bag_backend().open(tmp_path / "bag").messages([TOPIC.name])]
     assert saved == stamps[: len(saved)]
-    assert (stamps[-1] - saved[-1]) * 1e-9 <= 0.1
+    lost = stamps[len(saved) :]  # a busy machine may hold the writer up for longer before it, but not within it
+    assert not lost or (lost[-1] - lost[0]) * 1e-9 <= 0.1
     assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
     assert "not closed" in read_bag(tmp_path / "bag").notices[0]
 

@@ -28,11 +28,6 @@ def excitation(shared: ArmedExcitation) -> ArmedExcitation:
     return shared.ready()
 
 
-def test_not_armed(excitation: ArmedExcitation) -> None:
-    assert excitation.change_state(DEACTIVATE)
-    excitation.expect_refusal("not armed")
-
-
 def test_without_a_process_for_planning_it_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
@@ -105,13 +100,11 @@ def test_plan_for_another_robot(excitation: ArmedExcitation) -> None:
     excitation.expect_refusal("kinematics")
 
 
-@pytest.mark.parametrize("damage", ["nan", "jump", "no file"])
+@pytest.mark.parametrize("damage", ["nan", "jump"])
 def test_damaged_plans(excitation: ArmedExcitation, damage: str) -> None:
     """Other damages are refused alike, see ``test_broken_files_are_clean_errors`` in test/excitation/test_plan.py."""
     lines = excitation.plan.read_text().splitlines()
     row = next(index for index, line in enumerate(lines) if line.startswith("  - [1."))
     lines[row] = lines[row].replace(lines[row].split(", ")[1], ".nan" if damage == "nan" else "1.5", 1)
     excitation.plan.write_text("\n".join(lines))
-    if damage == "no file":
-        excitation.plan.unlink()
     excitation.expect_refusal("plan")
