@@ -51,9 +51,10 @@ def _causes(case) -> tuple[str, list[str]]:
 
 
 @cache
-def _gripping(kilograms):
+def _gripping(kilograms, seed=0):
     """The UR10 with a gripper that its URDF does not know."""
-    return with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms) if kilograms else simulated_case("ur10")
+    case = simulated_case("ur10", seed)
+    return with_gripper(case, "wrist_3_link", kilograms) if kilograms else case
 
 
 @cache
@@ -165,8 +166,10 @@ def test_what_a_gripper_weighs_leaves_other_links_alone():
     assert (np.abs(found - true)[:-1] < 0.5 * true[:-1]).all()
 
 
-def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used():
-    case = _gripping(4.0)
+@pytest.mark.parametrize("seed", [0, 4, 5])
+def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used(seed):
+    """Bodies of a tenth explain them, too, and the data leave most masses open."""
+    case = _gripping(4.0, seed)
     gains = np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])
     case = case.changed(lambda recording: replace(recording, effort=recording.effort / gains))
     gate = calibrate(case.given, case.train, case.held_out).gate
