@@ -40,8 +40,10 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: 
     loaded : links with a load that is not in the URDF; their masses may have any value
     masses_open : whether a finding already questions all masses of the URDF; a wrong mass is then not grave
     """
-    yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
-    yield from _weight_on_joints(estimate, loaded)
+    masses = tuple(_masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT))
+    yield from masses
+    if all(finding.subjects or finding.cause != "mass_implausible" for finding in masses):
+        yield from _weight_on_joints(estimate, loaded)
     yield from _places(estimate, loaded)
     for check in (_friction, _no_friction, _stiffness, _delay):
         yield from check(estimate)
