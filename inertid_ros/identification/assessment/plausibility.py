@@ -21,6 +21,7 @@ _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # even a guess is closer
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass; even rough descriptions are closer
 _GRAVE_TOTAL_MASS_FACTOR = 30.0  # densities of materials differ less
+_MIN_WEIGHT_SHARE = 0.1  # of the torque of motion; gravity below it, as with vertical axes, says nothing of masses
 _SURE_DEVIATIONS = 3.0  # standard deviations; a value is implausible only if it is farther off
 _MAX_NAMES = 4  # names in a message
 # Efforts count as free of friction if friction is at most the first share of each joint's torque, and the error of all
@@ -92,10 +93,13 @@ def _weight_on_joints(estimate: Estimate, loaded: Collection[str]) -> Iterator[F
     weights = [rigid_torque(model, bodies, still.q, still.v, still.a)
                for bodies in (prior, np.where(known, prior, estimate.bodies))]
     before, found = (float(np.sqrt(np.mean(np.sum(weight**2, axis=1)))) for weight in weights)
+    moving = np.sqrt(np.mean(np.sum(rigid_torque(model, prior, states.q, states.v, states.a) ** 2, axis=1)))
+    if before <= _MIN_WEIGHT_SHARE * moving:
+        return
     deviation = float(np.linalg.norm(torque_confidence(estimate, still).deviation))
-    factor = max(_nearest(found, before, deviation), 1e-9 * before) / max(before, 1e-300)
+    factor = _nearest(max(found, 1e-9 * before), before, deviation) / before
     factor = max(factor, 1 / factor)
-    if before > 0 and factor > _MAX_TOTAL_MASS_FACTOR:
+    if factor > _MAX_TOTAL_MASS_FACTOR:
         severity = Severity.REJECT if factor > _GRAVE_TOTAL_MASS_FACTOR else Severity.CARE
         evidence = (
             f"gravity loads the joints with {found:.3g} N m or N (RMS over their range; standard deviation"
