@@ -18,9 +18,6 @@ types = if python -c "import sys; sys.exit(sys.version_info < (3, 11))"; then my
 # API from docstrings, so that a package that does not import, or a citation that does not resolve, is an error.
 documentation = sphinx-build -q -W --keep-going -j $(WORKERS) -d .build/doctrees docs .build/docs
 
-# A seed gives another random motion where linear algebra has other kernels (AVX-512), and tests state facts of one motion.
-kernels = if [ "$$(uname -m)" = x86_64 ]; then export OPENBLAS_CORETYPE="$${OPENBLAS_CORETYPE:-Haswell}"; fi
-
 .PHONY: help setup build demo test lint docs coverage bench clean
 
 help:  ## list the targets
@@ -42,7 +39,7 @@ docs:  ## build the documentation in .build/docs; warnings are errors
 # commanded; those of other running nodes run in two rows, beside the rest, see test/conftest.py. Status 5: ARGS
 # selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
-	@$(enter); $(kernels); status=0 others=0 realtime=0 alone=0; ruff check . || status=1; \
+	@$(enter); status=0 others=0 realtime=0 alone=0; ruff check . || status=1; \
 	{ nice -n 19 bash -euc '$(types); $(documentation)'; } & checked=$$!; \
 	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
 	wait $$checked || status=1; \

@@ -59,8 +59,12 @@ class FourierBasis:
         ends = [raw[row] for raw in self._raw(np.array([0.0, self.duration])) for row in (0, 1)]
         scale = np.array([np.abs(row).max() or 1.0 for row in ends])
         _, singular, right = np.linalg.svd(np.array(ends) / scale[:, None])
-        rank = int((singular > 1e-9 * singular[0]).sum())
-        return right[rank:].T
+        null_space = right[int((singular > 1e-9 * singular[0]).sum()) :].T
+        # The SVD leaves its rotation open, and kernels of linear algebra differ in it: take the basis nearest to fixed
+        # vectors (orthogonal Procrustes problem), so that parameters mean the same motion on every processor.
+        reference = np.random.default_rng(0).normal(size=null_space.shape)
+        outer, _, inner = np.linalg.svd(null_space.T @ reference)
+        return null_space @ outer @ inner
 
     def _raw(self, t: Array) -> Motion:
         w = 2 * np.pi * self.base_frequency * np.arange(1, self.harmonics + 1)

@@ -51,9 +51,10 @@ def _causes(case) -> tuple[str, list[str]]:
 
 
 @cache
-def _gripping(kilograms):
+def _gripping(kilograms, seed=0):
     """The UR10 with a gripper that its URDF does not know."""
-    return with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms) if kilograms else simulated_case("ur10")
+    case = simulated_case("ur10", seed)
+    return with_gripper(case, "wrist_3_link", kilograms) if kilograms else case
 
 
 @cache
@@ -120,8 +121,9 @@ def test_masses_that_are_all_wrong_by_one_factor_are_named_beside_the_efforts(ro
     assert any("or the URDF is wrong instead" in reason.evidence for reason in gate.reasons)
 
 
-def test_a_load_that_is_put_down_is_named_with_its_instant():
-    case = simulated_case("ur10")
+@pytest.mark.parametrize("seed", [0, 6, 10])
+def test_a_load_that_is_put_down_is_named_with_its_instant(seed):
+    case = simulated_case("ur10", seed)
     loaded = with_gripper(case, case.given.link_names[-1], 2.0)
 
     def put_down(empty, full):
@@ -134,7 +136,7 @@ def test_a_load_that_is_put_down_is_named_with_its_instant():
     instant, kilograms = (float(found.evidence.split()[index]) for index in (1, 6))
     assert gate.verdict is Verdict.REJECT
     assert instant == pytest.approx(0.5 * case.train[0].duration, abs=0.5)
-    assert 0.5 < kilograms < 3.0  # the motion hardly tells mass and first moment apart
+    assert kilograms == pytest.approx(2.0, rel=0.1)
 
 
 def test_what_is_found_may_be_switched_off():
@@ -164,8 +166,10 @@ def test_what_a_gripper_weighs_leaves_other_links_alone():
     assert (np.abs(found - true)[:-1] < 0.5 * true[:-1]).all()
 
 
-def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used():
-    case = _gripping(4.0)
+@pytest.mark.parametrize("seed", [0, 4, 5])
+def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used(seed):
+    """Bodies of a tenth explain them, too, and the data leave most masses open."""
+    case = _gripping(4.0, seed)
     gains = np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])
     case = case.changed(lambda recording: replace(recording, effort=recording.effort / gains))
     gate = calibrate(case.given, case.train, case.held_out).gate

@@ -17,6 +17,9 @@ from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
+from inertid_ros.excitation.motions import LinearTrajectory
+from inertid_ros.excitation.plan import plan_of
+from inertid_ros.excitation.planning.planning_problem import make_basis, scale_to_limits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.simulation.controller import Cascade, Follower
 from inertid_ros.simulation.sensors import FaultyChannel
@@ -36,6 +39,17 @@ def table(seed: int, joints: int = 2, duration_s: float = 10.0) -> HorizonTable:
     """A random motion that touches its limits."""
     limits, options = simple_limits(joints), ExcitationOptions(duration_s=duration_s, base_frequency_hz=1 / duration_s)
     return HorizonTable(quick_plan(limits, np.zeros(joints), seed, options), limits)
+
+
+def swift() -> HorizonTable:
+    """A motion of two joints a quarter of a period apart: between its first and last second one of them is fast."""
+    limits, options, time = simple_limits(2), ExcitationOptions(duration_s=10.0, harmonics=8), np.linspace(0, 10, 500)
+    basis, ramp = make_basis(options), np.clip(np.minimum(time, time[::-1]), 0.0, 1.0)
+    wave = [np.sin(0.6 * np.pi * time), np.cos(0.6 * np.pi * time)] * ramp**3 * (10 - 15 * ramp + 6 * ramp**2)
+    motion = LinearTrajectory(basis, np.zeros(2), np.linalg.lstsq(basis.evaluate(time)[0], wave.T, rcond=None)[0])
+    inner = limits.scaled(options.limit_use, options.limit_use)
+    motion = scale_to_limits(motion, inner, options.knot_step_s)
+    return HorizonTable(plan_of(motion, limits, motion_type=options.kind, model_hash=""), limits)
 
 
 class ScaledController:

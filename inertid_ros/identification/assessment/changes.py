@@ -1,12 +1,14 @@
 """Location of large residuals in time: at a change of load, during a contact, or without a known cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity, causes_of_symptom
 from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, load_torque
 from inertid_ros.robot.model import RobotModel
 
@@ -14,21 +16,23 @@ from .estimate import Estimate
 
 _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, on either side of a change
-_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; parameters, fitted to both sides of a change, absorb the rest
+_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; contacts and model errors leave more
+_MIN_LEFT_SHARE = 0.1  # of the squared residuals; parameters that the prior holds explain the rest
 _MIN_ERROR = 0.03  # error over torque, of a joint and of all joints; smaller errors do not matter
 # In a contact, the first share of the squared residuals lies within at most the second share of the moving samples; a
 # sample moves above the third share of RMS speed. Model errors spread over all motion.
 _PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
+_MIN_SINGULAR_SHARE = 1e-9  # of normal equations; a motion does not determine combinations of parameters below it
 _MOMENTS = 4  # mass and first moment of a load; its inertia has little effect
 
 
 def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
     """Report a change of load at an end of the robot, or else a contact, that explains most residuals.
 
-    At every instant, one load is fitted to the residuals before the instant and another load to the residuals after
-    it, with the friction and bodies of the estimate: first with one change over all recordings, then with one change
-    per recording. If loads do not explain the residuals, but most residuals lie in a short time, a contact is
-    reported.
+    At every instant over all recordings, a change of load is fitted together with all parameters, as parameters fitted
+    to both sides of a change hide some of it. If no change explains the residuals of several recordings, one load is
+    fitted before an instant of each recording and another after it, with the parameters of the estimate. If loads do
+    not explain the residuals, but most residuals lie in a short time, a contact is reported.
     """
     model, equations = estimate.model, estimate.equations
     if not isinstance(equations, ForceEquations) or model.free:
@@ -44,11 +48,12 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
     columns = {body: weight[..., None] * _torque_of_moments(model, body, parts) for body in model.end_bodies}
     rows = _Rows(parts, train)
-    for pieces in ([slice(0, len(residual))], rows.each):
-        changes = {body: _best_changes(of_load, residual, pieces) for body, of_load in columns.items()}
-        body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
-        if explained > _MIN_EXPLAINED_SHARE:
-            break
+    changes = {
+        body: _best_change_with_parameters(equations, parts, weight, of_load, residual)
+        for body, of_load in columns.items()}
+    if len(train) > 1 and max(explained for explained, _, _ in changes.values()) <= _MIN_EXPLAINED_SHARE:
+        changes = {body: _best_changes(of_load, residual, rows.each) for body, of_load in columns.items()}
+    body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
     if explained <= _MIN_EXPLAINED_SHARE:
         yield from _passing(residual, parts, rows, model.joint_names, severity)
     else:
@@ -151,6 +156,34 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
     loads[np.arange(_MOMENTS), body, np.arange(_MOMENTS)] = 1.0
     torques = [[load_torque(model, load, part) for load in loads] for part in parts]
     return np.concatenate([np.stack(columns, axis=2) for columns in torques])
+
+
+def _best_change_with_parameters(
+    equations: ForceEquations, parts: Sequence[Samples], weight: Array, of_load: Array, residual: Array
+) -> tuple[float, int, Array]:
+    """As :func:`_best_changes` for one change over all samples, of the residuals that no parameters can explain."""
+    columns, size, first = np.concatenate([of_load, residual[..., None]], axis=2), equations.model.layout.size, 0
+    gram, cross = np.zeros((size, size)), np.zeros((len(columns), size, _MOMENTS + 1))
+    for part in parts:
+        for blocks in dense_equations(equations, replace(part, mask=np.ones_like(part.mask))):
+            rows = slice(first, first := first + len(blocks[0][1]))
+            for joint, (used, (torque, _)) in enumerate(zip(equations.columns, blocks, strict=True)):
+                torque = weight[rows, joint, None] * torque
+                gram[np.ix_(used, used)] += torque.T @ torque
+                cross[rows, used] += torque[..., None] * columns[rows, joint, None]
+    scale = 1 / np.sqrt(np.maximum(np.diagonal(gram), 1e-300))
+    covariance = np.linalg.pinv(scale[:, None] * gram * scale, _MIN_SINGULAR_SHARE, hermitian=True)
+    cross, products = scale[:, None] * cross, np.einsum("knp,knq->kpq", of_load, columns)
+    whole, total = covariance @ cross[..., -1].sum(axis=0), float(np.sum(residual**2))
+    left = max(total - float(whole @ cross[..., -1].sum(axis=0)), _MIN_LEFT_SHARE * total, 1e-300)
+    # Load and residuals after every sample, without what a new fit of all parameters takes of them.
+    cross, products = (sums.sum(axis=0) - np.cumsum(sums, axis=0) for sums in (cross[..., :-1], products))
+    right = products[..., -1] - np.einsum("krp,r->kp", cross, whole)
+    changes = _solved(products[..., :-1] - np.swapaxes(cross, 1, 2) @ (covariance @ cross), right)
+    gain, side = np.einsum("kp,kp->k", changes, right), max(int(_MIN_SIDE_SHARE * len(residual)), 1)
+    gain[:side] = gain[-side:] = 0.0
+    best = int(np.argmax(gain))
+    return float(gain[best]) / left, best + 1, changes[best]
 
 
 def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> tuple[float, int, Array]:

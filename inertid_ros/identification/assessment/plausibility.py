@@ -1,6 +1,7 @@
 """Plausibility of parameters: masses and their positions, friction, stiffness, and delay of effort."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,9 +9,11 @@ from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import Ellipsoid, pseudo_inertia, transform
 from inertid_ros.identification.solvers.coordinates import contradicted_friction
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 
 from .estimate import Estimate
+from .torque_confidence import sample_states, torque_confidence
 
 # A mass is implausible if its change from the URDF exceeds both this factor and this share of the robot's mass;
 # payloads and guesses do not.
@@ -18,6 +21,7 @@ _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # even a guess is closer
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass; even rough descriptions are closer
 _GRAVE_TOTAL_MASS_FACTOR = 30.0  # densities of materials differ less
+_MIN_WEIGHT_SHARE = 0.1  # of the torque of motion; gravity below it, as with vertical axes, says nothing of masses
 _SURE_DEVIATIONS = 3.0  # standard deviations; a value is implausible only if it is farther off
 _MAX_NAMES = 4  # names in a message
 # Efforts count as free of friction if friction is at most the first share of each joint's torque, and the error of all
@@ -37,7 +41,10 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: 
     loaded : links with a load that is not in the URDF; their masses may have any value
     masses_open : whether a finding already questions all masses of the URDF; a wrong mass is then not grave
     """
-    yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
+    masses = tuple(_masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT))
+    yield from masses
+    if all(finding.subjects or finding.cause != "mass_implausible" for finding in masses):
+        yield from _weight_on_joints(estimate, loaded)
     yield from _places(estimate, loaded)
     for check in (_friction, _no_friction, _stiffness, _delay):
         yield from check(estimate)
@@ -70,6 +77,34 @@ def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> I
             severity = gravest
         evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
         yield Finding.with_remedy(cause, severity, evidence, link)
+
+
+def _weight_on_joints(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
+    """Report efforts that belong to a robot of another weight, such as motor currents.
+
+    The data determine the torque of gravity also where they leave open how links share it.
+    """
+    model = estimate.model
+    if model.free or not model.pinocchio.gravity.linear.any():
+        return
+    states = sample_states(model)
+    still = replace(states, v=np.zeros_like(states.v), a=np.zeros_like(states.a))
+    known, prior = np.isin(estimate.layout.links, list(loaded))[:, None], model.consistent_body_prior
+    weights = [rigid_torque(model, bodies, still.q, still.v, still.a)
+               for bodies in (prior, np.where(known, prior, estimate.bodies))]
+    before, found = (float(np.sqrt(np.mean(np.sum(weight**2, axis=1)))) for weight in weights)
+    moving = np.sqrt(np.mean(np.sum(rigid_torque(model, prior, states.q, states.v, states.a) ** 2, axis=1)))
+    if before <= _MIN_WEIGHT_SHARE * moving:
+        return
+    deviation = float(np.linalg.norm(torque_confidence(estimate, still).deviation))
+    factor = _nearest(max(found, 1e-9 * before), before, deviation) / before
+    factor = max(factor, 1 / factor)
+    if factor > _MAX_TOTAL_MASS_FACTOR:
+        severity = Severity.REJECT if factor > _GRAVE_TOTAL_MASS_FACTOR else Severity.CARE
+        evidence = (
+            f"gravity loads the joints with {found:.3g} N m or N (RMS over their range; standard deviation"
+            f" {deviation:.3g}), by the URDF with {before:.3g}")
+        yield Finding.with_remedy("mass_implausible", severity, evidence, case="total")
 
 
 def _places(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:

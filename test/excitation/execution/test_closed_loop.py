@@ -207,7 +207,7 @@ def test_missing_states_leave_the_robot_to_its_last_horizon_until_they_come_agai
     [
         (fault(frozen=True), "its state is stuck"),
         (fault(drift=1.0), "from its commanded position"),
-        (fault(deaf=True), "falls behind its command"),
+        (fault(deaf=True), "check for a collision"),  # behind its command, or too far from it: the motion decides
     ],
 )
 def test_a_robot_that_does_not_keep_up_is_left_to_the_brake_that_it_has(change, reason):

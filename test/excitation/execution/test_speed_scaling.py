@@ -19,13 +19,15 @@ from support.scaled_motion import (
     move,
     ramps,
     random_drives,
+    swift,
     table,
 )
 
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.horizons import HorizonTable
 
-TABLE, SHORT = table(1), table(1, duration_s=5.0)
+TABLE, SHORT = swift(), table(1, duration_s=5.0)
+LOST_S = 2e-3  # of the plan that a controller may lose between two horizons before its reference shows it
 
 
 def run(
@@ -60,7 +62,7 @@ def test_a_slider_that_is_moved_ends_the_motion_without_a_jump(told_every, state
         observed.check()
     else:  # as after a message that came too late, the robot goes on once it rests where it should
         assert observed.node.fault or observed.node.interruptions
-    assert jump(observed) < 1e-3
+    assert jump(observed) < LOST_S * LIMITS.velocity.max()
 
 
 @pytest.mark.parametrize(
@@ -69,16 +71,17 @@ def test_a_slider_that_is_moved_ends_the_motion_without_a_jump(told_every, state
 def test_the_controllers_reference_shows_a_scaling_before_the_next_horizon(factor, at, lag):
     observed = run(lambda time: 1.0 if time < at else factor, controller_state=True, lag=lag)
     assert "falls behind its command" in observed.node.fault
-    assert jump(observed) < 1e-3
+    assert jump(observed) < LOST_S * LIMITS.velocity.max()
 
 
 @pytest.mark.parametrize(
     ("factor", "at", "lag"), [(0.0, 3.02, 0.03), (0.5, 3.0, 0.01), (0.5, -1.0, 0.03), (0.9, -1.0, 0.0)]
 )
 def test_joint_states_alone_show_a_scaling_before_a_large_jump(factor, at, lag):
+    """Before the robot is farther from its command than any robot may be."""
     observed = run(lambda time: 1.0 if time < at else factor, lag=lag, noise=1e-4)
     assert "falls behind its command" in observed.node.fault
-    assert jump(observed) < 0.5 * MonitorOptions().tracking_tolerance
+    assert jump(observed) < MonitorOptions().tracking_tolerance
 
 
 @pytest.mark.parametrize("told_every", [0.0, 0.01], ids=["found", "told"])
@@ -115,7 +118,7 @@ def test_states_that_are_stamped_late_are_no_scaling(states_every):
 def test_a_scaling_is_found_among_states_that_are_stamped_late():
     observed = run(lambda time: 1.0 if time < 3.0 else 0.5, late=late_stamps(np.random.default_rng(1)))
     assert "falls behind its command" in observed.node.fault
-    assert jump(observed) < 0.5 * MonitorOptions().tracking_tolerance
+    assert jump(observed) < MonitorOptions().tracking_tolerance
 
 
 @pytest.mark.parametrize(("seed", "controller_state"), [(0, False), (1, True), (2, False), (3, True)])
@@ -163,7 +166,7 @@ def test_a_driver_that_stands_still_again_and_again_is_named():
 def test_a_driver_that_stood_still_is_no_sign_of_a_scaled_speed():
     """It stood still twice, and a moment without progress follows: the third one would be a fault of the controller."""
     observed = move(
-        TABLE, lambda time: float(not 4.9 < time < 4.93), Drives(lag=0.005), tracking_tolerance=0.1,
+        TABLE, lambda time: float(not 4.9 < time < 4.93), Drives(lag=0.005), tracking_tolerance=0.05,
         stalled=lambda time: any(begin < time < begin + 0.11 for begin in (1.4, 3.0)),
     )  # fmt: skip
     assert not observed.node.fault and observed.node.interruptions == 3

@@ -48,7 +48,7 @@ def test_a_mass_that_no_torque_shows_never_counts(seed):
         assert heavier > 50
         (finding,) = [finding for finding in findings if finding.subjects == (first,)]
         assert finding.cause == "mass_open" and finding.severity is Severity.NOTICE and "deviation" in finding.evidence
-        assert _counted(findings) == []
+        assert not any(finding.subjects for finding in _counted(findings))  # gravity's whole torque is far off
 
 
 @pytest.mark.parametrize(("seed", "severity"), [(1, Severity.REJECT), (3, Severity.REJECT), (4, Severity.CARE)])

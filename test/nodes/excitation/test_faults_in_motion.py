@@ -27,7 +27,7 @@ STOPS = {
     "states drift": (State.FAULT, ""),
     "effort over its limit": (State.FAULT, "needs more than its limit"),
     "controller gone": (State.FAULT, "gone"),
-    "controller deaf": (State.FAULT, "falls behind its command"),
+    "controller deaf": (State.FAULT, "check for a collision"),  # behind its command, or too far from it
     "another commander": (State.FAULT, "another"),
     "scaling reported": (State.FAULT, "speed scaling is 70 %"),
     "scaling not reported": (State.FAULT, "falls behind its command"),
@@ -76,7 +76,7 @@ def test_harmless(event: str) -> None:
     [
         ("controller gives up", "the controller aborted the motion"),
         ("controller deactivated", "the controller is inactive; activate it"),
-        ("emergency stop", "from its commanded position"),
+        ("emergency stop", "check for a collision"),  # too far from its command, or behind it
     ],
 )
 def test_a_robot_that_was_stopped_by_its_controller_stays_there(event: str, words: str) -> None:
