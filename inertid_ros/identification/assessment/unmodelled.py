@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
@@ -126,7 +127,8 @@ def unmodelled_effects(
     torque = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
     if (weights * torque).max() > _MAX_SIGNAL_TO_NOISE:
         return None
-    coulomb = parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(model.joints)
+    friction = parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(model.joints)
+    coulomb = np.abs(friction)  # classical least squares may find negative friction
     positions = np.concatenate([samples.q for samples in recordings])
     scales = _Scales(torque, coulomb, positions.min(axis=0), np.maximum(np.ptp(positions, axis=0), 1e-12))
     count = (_SHAPES + _COSINES) * model.joints
@@ -200,9 +202,9 @@ class _Part(NamedTuple):
     """
 
     channel: int
-    rows: Array
+    rows: NDArray[np.intp]
     regressor: Array
-    columns: Array
+    columns: NDArray[np.intp]
     effects: Array
     residuals: Array
 
