@@ -389,7 +389,7 @@ class MapFit:
         return np.asarray(root @ root.T)
 
     def _unmodelled(self, noise: Array) -> tuple[UnmodelledEffects | None, Array]:
-        """Effects outside the equations, and noise ``(c,)`` without them, from the samples in memory.
+        """Effects outside the equations, and noise ``(c,)`` without significant effects, from the samples in memory.
 
         ``noise (c,)`` is the variance of the noise that contains the effects.
         """
@@ -399,13 +399,17 @@ class MapFit:
         found = unmodelled_effects(data.equations, self.parameters, data.recordings, weights, self._inverse_hessian)
         if found is None:
             return None, noise
-        effects, residuals = found
+        (effects, residuals), candidates = found, [noise]
         if residuals:
             _, without = noise_levels(
                 data.equations, data.recordings, residuals, self._inverse_hessian, self.weights**2)
-            noise = np.where(without > 0, np.minimum(without, noise), noise)
-        ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
-        return replace(effects, noise_ratio=ratio), noise
+            candidates.insert(0, np.where(without > 0, np.minimum(without, noise), noise))
+        for noise in candidates:
+            ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
+            effects = replace(effects, noise_ratio=ratio)
+            if any(effects.significant.values()):
+                break
+        return effects, noise
 
     def estimate(self) -> Estimate:
         solution, parameters = self._solved, self.parameters

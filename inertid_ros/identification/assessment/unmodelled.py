@@ -36,8 +36,8 @@ _PRIOR_ITERATIONS = 10
 _BAND_SHARE = 0.25  # of the cutoff; above, noise dominates the second derivative of the torque
 _EXPLAINED_SHARE = 0.05  # of the squared residuals; smaller effects do not change the noise
 # Reported effects: size over its deviation, and sizes. Other model errors resemble smaller effects.
-_SHOWN_DEVIATIONS = 5.0
-_SHOWN_DEFLECTION, _SHOWN_PLAY, _SHOWN_FRICTION_SHARE = 2e-4, 1e-4, 0.1
+_SHOWN_DEVIATIONS, _SHOWN_PLAY_DEVIATIONS = 5.0, 10.0  # friction near rest resembles play of light wrists
+_SHOWN_DEFLECTION, _SHOWN_PLAY, _SHOWN_FRICTION_SHARE = 2e-4, 3e-4, 0.1
 _MAX_SIGNAL_TO_NOISE = 1e5  # weight times RMS torque; above, normal equations lose their digits
 _STEP = 0.1  # of the typical deflection, for differences
 
@@ -103,6 +103,16 @@ class UnmodelledEffects:
             "elastic_joints": _DEFLECTION * deflection, "encoder_play": _PLAY * play,
             "friction_by_position": _FRICTION_SHARE * self.coulomb[:, None] * rms}
 
+    @property
+    def significant(self) -> Mapping[str, list[int]]:
+        """Joints with an effect that is reported, per cause."""
+        least: dict[str, tuple[float, Array | float]] = {
+            "elastic_joints": (_SHOWN_DEVIATIONS, _SHOWN_DEFLECTION),
+            "encoder_play": (_SHOWN_PLAY_DEVIATIONS, _SHOWN_PLAY),
+            "friction_by_position": (_SHOWN_DEVIATIONS, _SHOWN_FRICTION_SHARE * self.coulomb)}
+        limits = {cause: np.maximum(number * self.sizes[cause][:, 1], size) for cause, (number, size) in least.items()}
+        return {cause: np.flatnonzero(self.sizes[cause][:, 0] > limit).tolist() for cause, limit in limits.items()}
+
 
 def unmodelled_effects(
         equations: Equations, parameters: Array, recordings: Sequence[Samples], weights: Array,
@@ -160,13 +170,12 @@ def check_unmodelled(effects: UnmodelledEffects | None, model: RobotModel) -> It
         return
     loads, lengths = np.where(model.slides, "N", "N m"), np.where(model.slides, "mm", "mrad")
     sizes = effects.sizes
-    for cause, least, what in (
-        ("elastic_joints", _SHOWN_DEFLECTION, "joints deflect under the load of their links"),
-        ("encoder_play", _SHOWN_PLAY, "positions lag behind when a joint changes its direction"),
-        ("friction_by_position", _SHOWN_FRICTION_SHARE * effects.coulomb, "friction changes along the range of joints"),
-    ):
+    what = {
+        "elastic_joints": "joints deflect under the load of their links",
+        "encoder_play": "positions lag behind when a joint changes its direction",
+        "friction_by_position": "friction changes along the range of joints"}
+    for cause, joints in effects.significant.items():
         size, deviation = sizes[cause].T
-        joints = np.flatnonzero((size > _SHOWN_DEVIATIONS * deviation) & (size > least)).tolist()
         names, evidence = [model.joint_names[joint] for joint in joints], []
         for joint, name in zip(joints, names, strict=True):
             factor, unit = (1.0, loads[joint]) if cause == "friction_by_position" else (1e3, lengths[joint])
@@ -178,7 +187,7 @@ def check_unmodelled(effects: UnmodelledEffects | None, model: RobotModel) -> It
             evidence.append(text)
         if names:
             severity = Severity.CARE if cause == "encoder_play" else Severity.NOTICE  # play spoils accelerations
-            yield Finding.with_remedy(cause, severity, f"{what}: {', '.join(evidence)}", *names)
+            yield Finding.with_remedy(cause, severity, f"{what[cause]}: {', '.join(evidence)}", *names)
 
 
 class _Scales(NamedTuple):
