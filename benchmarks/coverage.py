@@ -172,7 +172,8 @@ def deficiencies() -> None:
         " lacks. The robot is drawn from the prior. Friction of drives that"
         " warm up is compared with its mean over this recording; the intervals are wider, because they hold for any"
         " part of a recording. Elastic joints deflect by about a thousandth of a radian, and their encoders are"
-        " on the motor. Columns as above.\n\n"
+        " on the motor. Play is half a milliradian to either side, in gears before encoders on the motors, or in the"
+        " couplings of encoders, which then rest after every reversal. Columns as above.\n\n"
         + table(["the model lacks", "the motion", *HEADER], rows)
         + f"\n\n{machine()}",
     )

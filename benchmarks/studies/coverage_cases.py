@@ -12,6 +12,7 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_ine
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -19,6 +20,7 @@ CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
 RATE_HZ, SECONDS, PERIOD_S = 200.0, 30.0, 6.0
 EFFORT = np.array([3.0, 3.0, 2.0, 1.0, 0.5])  # N m, scale of the joints' friction
 STIFFNESS = np.array([40e3, 30e3, 15e3, 8e3, 4e3])  # N m/rad
+PLAY = 5e-4  # rad to either side
 EFFORT_NOISE, POSITION_NOISE = 0.1, 2e-5  # relative to EFFORT; rad
 
 
@@ -115,8 +117,35 @@ LACKING: Mapping[str, Callable[[RobotModel, Array, Samples], Array]] = {
     "friction by position": _by_position,
     "warming drives": _warming,
     "elastic joints": _none,
+    "play in gears": _none,
+    "play at encoders": _none,
 }
-"""Torque of each unmodelled effect, by name; elasticity changes the positions only."""
+"""Torque of each unmodelled effect, by name; elasticity and play change only the recorded positions."""
+
+
+def _elastic(model: RobotModel, parameters: Array, samples: Samples, tau: Array) -> Array:
+    return tau / STIFFNESS
+
+
+def _loose_gears(model: RobotModel, parameters: Array, samples: Samples, tau: Array) -> Array:
+    """Play between motors, which carry the encoders, and links, whose load selects the flank."""
+    return PLAY * np.sign(rigid_torque(model, model.layout.bodies(parameters), samples.q, samples.v, samples.a))
+
+
+def _loose_encoders(model: RobotModel, parameters: Array, samples: Samples, tau: Array) -> Array:
+    """Encoders that rest until their play is crossed."""
+    lag = np.zeros_like(samples.q)
+    for row, step in enumerate(np.diff(samples.q, axis=0)):
+        lag[row + 1] = np.clip(lag[row] - step, -PLAY, PLAY)
+    return lag
+
+
+DEFLECTIONS: Mapping[str, Callable[[RobotModel, Array, Samples, Array], Array]] = {
+    "elastic joints": _elastic,
+    "play in gears": _loose_gears,
+    "play at encoders": _loose_encoders,
+}
+"""Recorded positions minus positions of the links, by the name of the unmodelled effect."""
 
 
 def recording(
@@ -125,6 +154,8 @@ def recording(
     """Recording of positions and efforts with noise, as a driver would publish it."""
     samples = motion(model, rng, repeats)
     tau = ForceEquations(model).predict(parameters, samples) + LACKING[lacking](model, parameters, samples)
-    q = samples.q + tau / STIFFNESS if lacking == "elastic joints" else samples.q
+    q = samples.q
+    if lacking in DEFLECTIONS:
+        q = q + DEFLECTIONS[lacking](model, parameters, samples, tau)
     effort = tau + EFFORT_NOISE * EFFORT * rng.normal(size=q.shape)
     return Recording(model.joint_names, samples.time, q + POSITION_NOISE * rng.normal(size=q.shape), effort)

@@ -82,8 +82,8 @@ class DriveGains:
             Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
         """
         fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
-        elasticity = 0.0 if estimate.elasticity is None else estimate.elasticity.covariance
-        inverse_hessian = estimate.covariance - elasticity
+        unmodelled = 0.0 if estimate.unmodelled is None else estimate.unmodelled.covariance
+        inverse_hessian = estimate.covariance - unmodelled
         change = inverse_hessian @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
         added = change @ self.covariance @ change.T
         interval, further = estimate.bounded_interval, NORMAL_95 * np.sqrt(np.diagonal(added))

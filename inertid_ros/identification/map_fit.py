@@ -15,9 +15,9 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.elasticity import Elasticity, joint_elasticity
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
+from inertid_ros.identification.assessment.unmodelled import UnmodelledEffects, unmodelled_effects
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information import data_checks
@@ -388,14 +388,28 @@ class MapFit:
         root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
         return np.asarray(root @ root.T)
 
-    def _elasticity(self, noise: Array) -> Elasticity | None:
-        """Elasticity of the joints under the variances ``noise (c,)``, from the samples in memory."""
+    def _unmodelled(self, noise: Array) -> tuple[UnmodelledEffects | None, Array]:
+        """Effects outside the equations, and noise ``(c,)`` without significant effects, from the samples in memory.
+
+        ``noise (c,)`` is the variance of the noise that contains the effects.
+        """
         data, counts = self.data, self.data.information.counts
-        ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
         in_memory = sum((samples.mask.sum(axis=0) for samples in data.recordings), np.zeros(len(counts)))
         weights = self.weights * np.sqrt(counts / np.maximum(in_memory, 1))
-        return joint_elasticity(
-            data.equations, self.parameters, data.recordings, weights, self._inverse_hessian, ratio)
+        found = unmodelled_effects(data.equations, self.parameters, data.recordings, weights, self._inverse_hessian)
+        if found is None:
+            return None, noise
+        (effects, residuals), candidates = found, [noise]
+        if residuals:
+            _, without = noise_levels(
+                data.equations, data.recordings, residuals, self._inverse_hessian, self.weights**2)
+            candidates.insert(0, np.where(without > 0, np.minimum(without, noise), noise))
+        for noise in candidates:
+            ratio = float(np.mean((noise * self.weights**2)[counts > 0]))
+            effects = replace(effects, noise_ratio=ratio)
+            if any(effects.significant.values()):
+                break
+        return effects, noise
 
     def estimate(self) -> Estimate:
         solution, parameters = self._solved, self.parameters
@@ -407,14 +421,13 @@ class MapFit:
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
         left_out |= np.isin(model.layout.names, self.left_out)
-        elasticity = self._elasticity(noise)
-        # Covariance due to Stribeck speeds and elasticity, which the equations assume as known.
+        unmodelled, noise = self._unmodelled(noise)
+        # Covariance due to Stribeck speeds, which the equations assume as known, and to effects that they leave out.
         assumed = np.zeros((len(parameters), len(parameters)))
         if self.speed_covariance is not None:
             assumed += inverse @ self.speed_covariance @ inverse.T
-        if elasticity is not None:
-            root = inverse @ elasticity.root
-            assumed += root @ root.T
+        if unmodelled is not None:
+            assumed += inverse @ unmodelled.covariance @ inverse.T
         covariance, interval = posterior(
             fitted,
             ErrorSources(
@@ -438,4 +451,4 @@ class MapFit:
             prior_spread=self.regularization.prior_spread, own_prior_spreads=self.data.prior_spreads,
             solution=solution, recordings=tuple(samples.name for samples in self.data.recordings),
             information=information, weights=self.weights, bounded_interval=interval, delay=self.data.removed_delay,
-            delay_found=self.data.delay, outliers=self.outliers, left_out=self.left_out, elasticity=elasticity)
+            delay_found=self.data.delay, outliers=self.outliers, left_out=self.left_out, unmodelled=unmodelled)

@@ -16,7 +16,7 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.errors import IdentificationError, ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.assessment.elasticity import Elasticity
+from inertid_ros.identification.assessment.unmodelled import UnmodelledEffects
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.equations import equations_of
@@ -148,16 +148,18 @@ def test_calibration_with_loads_and_gains(robot, tmp_path):
                                atol=3 * outcome.estimate.standard_deviation.max())
 
 
-def test_uncertainty_of_gains_adds_to_that_of_elasticity(robot):
-    """The covariance by elasticity is no sensitivity to the data."""
+def test_uncertainty_of_gains_adds_to_that_of_unmodelled_effects(robot):
+    """The covariance by unmodelled effects is no sensitivity to the data."""
     samples = measured(robot, np.ones(3), np.zeros((3, 10)), 3)
     rigid = identify(robot, [samples])
-    assert rigid.elasticity is None  # samples without a cutoff
+    assert rigid.unmodelled is None  # samples without a cutoff
     efforts = effort_products(rigid.equations, [samples], [np.zeros((3, 10))])
     gains = DriveGains(robot.joint_names, np.ones(3), 1e-4 * np.eye(3), (True,) * 3)
-    elasticity = Elasticity(np.ones(3), np.zeros(3), np.zeros(3), 0.3 * np.eye(robot.layout.size))
-    elastic = replace(rigid, covariance=rigid.covariance + elasticity.covariance, elasticity=elasticity)
-    added = [gains.widened(each, efforts).covariance - each.covariance for each in (rigid, elastic)]
+    count, size = 24, robot.layout.size
+    effects = UnmodelledEffects(
+        np.ones(3), np.ones(3), np.eye(count), np.zeros(count), 0.3 * np.ones((size, count)), 1.0)
+    wide = replace(rigid, covariance=rigid.covariance + effects.covariance, unmodelled=effects)
+    added = [gains.widened(each, efforts).covariance - each.covariance for each in (rigid, wide)]
     np.testing.assert_allclose(*added, rtol=1e-6, atol=1e-9)
 
 

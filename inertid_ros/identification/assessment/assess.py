@@ -13,11 +13,11 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from . import bodies as of_bodies
 from . import curves, gate
 from .changes import check_change, check_unexplained
-from .elasticity import check_elasticity
 from .estimate import Estimate
 from .gate import GateDecision
 from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
+from .unmodelled import check_unmodelled
 from .validation import TorqueErrors, Validation, torque_errors
 
 NOT_VALIDATED = Finding.with_remedy(
@@ -72,7 +72,7 @@ def assess(
     findings = [
         *findings, *solution, *gate.check_borders(estimate, constraints),
         *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
-        *gate.check_excitation(estimate, confidence), *check_elasticity(estimate.elasticity, estimate.model),
+        *gate.check_excitation(estimate, confidence), *check_unmodelled(estimate.unmodelled, estimate.model),
         *check_change(estimate, train),
         *(tested.findings if tested is not None else ()),
         *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]

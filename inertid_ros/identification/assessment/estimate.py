@@ -25,7 +25,7 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
-from .elasticity import Elasticity
+from .unmodelled import UnmodelledEffects
 
 IDENTIFIED, COMBINED, PARTLY, PRIOR = (
     "identified", "identified only in combination", "partly identified", "left at the prior")
@@ -133,7 +133,7 @@ class Estimate:
     term_choices : one per user term, including removed terms
     bounded_interval : ndarray or None, shape (p, 2)
         95 % intervals of parameters that cannot be negative, one-sided if zero is near; NaN for other parameters.
-    elasticity : elasticity of the joints; None if it was not estimated
+    unmodelled : effects outside the equations; None if they were not estimated
     """
 
     equations: Equations
@@ -156,7 +156,7 @@ class Estimate:
     term_choices: tuple[TermChoice, ...] = ()
     bounded_interval: Array | None = None
     delay_found: Delay | None = None
-    elasticity: Elasticity | None = None
+    unmodelled: UnmodelledEffects | None = None
 
     @property
     def model(self) -> RobotModel:
