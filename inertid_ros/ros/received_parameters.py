@@ -1,6 +1,6 @@
 """Identified parameters that a controller receives: values, torque and checks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +56,13 @@ class ReceivedParameters:
             torque = torque + (terms["viscous"] * speed + terms["coulomb"] * direction)[..., None] * ratios
         return torque
 
-    def drive_torque(self, motion: tuple[Array, Array, Array], load: Callable[[], Array]) -> Array:
+    def drive_torque(self, motion: tuple[Array, Array, Array], load: Array) -> Array:
         """Torque ``(N, n)`` of rotors, friction, stiffness and user terms, without the sensor's offset.
 
         Parameters
         ----------
         motion : position, velocity and acceleration of the joints, ``(N, n)`` each.
-        load : returns the torque ``(N, n)`` of the bodies; called only if a term uses the load.
+        load : torque ``(N, n)`` of the bodies.
         """
         position, velocity, acceleration = motion
         torque = self.drives["rotor_inertia"] * acceleration + self.drives["stiffness"] * position
@@ -73,8 +73,7 @@ class ReceivedParameters:
             return torque
         direction = friction_direction(velocity, self.transition_speed)
         signals = dict(zip(TERM_SIGNALS, (*motion, direction), strict=False))
-        if any(term.uses_load for term in self.terms):
-            signals["load"] = load()
+        signals["load"] = load
         values = np.array([value for term in self.terms for value in term.values])
         return torque + term_torque(self.terms, values, self.joint_names, signals)
 
@@ -113,7 +112,7 @@ class ReceivedParameters:
             return f"a term {error}"
 
     def _at_corners(self, robot: RobotModel) -> str:
-        """Return why the torque of the drives is impossible at rest or at random corners of the robot's range."""
+        """Return why the torque is impossible at rest or at random corners of the robot's range."""
         rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
         lower, upper, speed = limits.range_to_sample
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
@@ -121,15 +120,13 @@ class ReceivedParameters:
         a = rng.integers(-1, 2, shape).astype(float)
         v[0] = a[0] = 0.0
 
-        def load() -> Array:
-            if robot.free:  # the load depends on the motion of the base, which is unknown here
-                return np.zeros(shape)
+        load = np.zeros(shape)
+        if not robot.free:  # else the load depends on the motion of the base, which is unknown here
             model = robot.with_bodies(self.bodies)
             data = model.createData()
-            return np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
-
+            load = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
         with np.errstate(all="ignore"):
-            torque = np.abs(self.drive_torque((q, v, a), load))
+            torque = np.abs(load + self.drive_torque((q, v, a), load))
         given = np.isfinite(limits.effort) & (limits.effort > 0)
         bound = np.where(given, _MAX_EFFORT_RATIO * limits.effort, _MAX_TORQUE)
         if (usable := (torque <= bound).all(axis=0)).all():

@@ -97,7 +97,7 @@ class ParameterSubscriber:
         state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
         load = pin.rnea(self.model, self._data, *state)
         rows = state[0][None], state[1][None], state[2][None]
-        return load + self._in_use.drive_torque(rows, lambda: load[None])[0]
+        return load + self._in_use.drive_torque(rows, load[None])[0]
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)

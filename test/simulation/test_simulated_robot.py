@@ -103,6 +103,11 @@ def tracking_error(model, **controller):
     return (np.array(column) for column in zip(*rows, strict=True))
 
 
+def lags(error, speed):
+    """Lag of all joints together, and of each joint [s]; joints disturb one another, but not all in one direction."""
+    return (error * speed).sum() / (speed * speed).sum(), (error * speed).sum(axis=0) / (speed * speed).sum(axis=0)
+
+
 @pytest.mark.parametrize(
     ("bandwidth", "feed_forward", "rate_hz"),
     [(50.0, 0.0, 500.0), (75.0, 0.9, 500.0), (200.0, 0.0, 125.0), (200.0, 0.9, 1000.0)],
@@ -111,16 +116,17 @@ def test_drives_lag_as_long_as_their_options_say(model, bandwidth, feed_forward,
     error, speed = tracking_error(
         model, bandwidth_rad_s=bandwidth, feed_forward=feed_forward, rate_hz=rate_hz
     )
-    lag = (error * speed).sum(axis=0) / (speed * speed).sum(axis=0)
-    expected = np.full(7, 2 * (1 - feed_forward) / bandwidth)
-    assert lag == pytest.approx(expected, rel=0.25, abs=1e-4)  # joints disturb one another
+    together, each = lags(error, speed)
+    expected = 2 * (1 - feed_forward) / bandwidth
+    assert together == pytest.approx(expected, rel=0.25, abs=1e-4)
+    assert each == pytest.approx(np.full(7, expected), rel=0.5, abs=1e-4)
 
 
 @pytest.mark.parametrize("rate_hz", [250.0, 1000.0])
 def test_a_pid_by_efforts_errs_with_acceleration_alone(model, rate_hz):
     error, speed = tracking_error(model, kind="pid", bandwidth_rad_s=40.0, rate_hz=rate_hz)
-    lag = (error * speed).sum(axis=0) / (speed * speed).sum(axis=0)
-    assert np.abs(lag).max() < 2e-3
+    together, each = lags(error, speed)
+    assert abs(together) < 1e-3 and np.abs(each).max() < 4e-3  # a cascade of this bandwidth lags by 50 ms
     assert 1e-3 < np.abs(error).max() < 0.02
 
 

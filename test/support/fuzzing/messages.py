@@ -66,7 +66,7 @@ def _read_parameters(content: bytes) -> object:
         raise ModelError(refused[0])
     assert subscriber.update()
     ones = np.ones(_MODEL.joints)
-    torque = subscriber.friction(ones) + subscriber.terms(ones, ones, ones)
+    torque = subscriber.inverse_dynamics(ones, ones, ones)
     assert np.isfinite(torque).all()
     return torque
 
