@@ -151,7 +151,7 @@ def unmodelled_effects(
             mixed[np.ix_(equations.columns[part.channel], part.columns)] += part.regressor.T @ weighted
     # Fit the sizes together with the parameters, and follow the change of the parameters.
     change = -inverse_hessian @ mixed
-    effects = UnmodelledEffects(torque, coulomb, squares + mixed.T @ change, slopes, change, 1.0)
+    effects = UnmodelledEffects(torque, coulomb, *_determined(squares + mixed.T @ change, slopes), change, 1.0)
     sizes, _ = effects.posterior
     residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
     total = sum(np.sum((samples.mask * weights * x) ** 2) for samples, x in zip(recordings, residuals, strict=True))
@@ -162,6 +162,16 @@ def unmodelled_effects(
             moved = part.regressor @ (change @ sizes)[equations.columns[part.channel]]
             residual[part.rows, part.channel] -= part.effects @ sizes[part.columns] + moved
     return effects, residuals
+
+
+def _determined(precision: Array, slopes: Array) -> tuple[Array, Array]:
+    """Precision and slopes without directions that the data do not determine.
+
+    The fit may weigh its samples unlike these. Such directions then have a negative precision, or one as small.
+    """
+    values, axes = np.linalg.eigh(precision)
+    axes = axes * (values > max(0.0, -values[0]))
+    return axes * values @ axes.T, axes @ axes.T @ slopes
 
 
 def check_unmodelled(effects: UnmodelledEffects | None, model: RobotModel) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification import map_fit
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
-from inertid_ros.identification.assessment.unmodelled import check_unmodelled, unmodelled_effects
+from inertid_ros.identification.assessment.unmodelled import _determined, check_unmodelled, unmodelled_effects
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
@@ -124,3 +124,10 @@ def test_friction_that_changes_with_the_position_is_reported_with_its_size() -> 
 def test_nothing_is_reported_of_other_robots(seed: int) -> None:
     _, estimate = estimated(seed)
     assert not list(check_unmodelled(estimate.unmodelled, estimate.model))
+
+
+def test_directions_of_negative_precision_count_as_undetermined():
+    axes, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
+    precision, slopes = _determined(axes * [-6.0, 4.0, 50.0, 1e-6, 80.0] @ axes.T, np.ones(5))
+    np.testing.assert_allclose(axes.T @ precision @ axes, np.diag([0.0, 0.0, 50.0, 0.0, 80.0]), atol=1e-9)
+    np.testing.assert_allclose(slopes @ axes, [0, 0, 1, 0, 1] * (np.ones(5) @ axes), atol=1e-9)
