@@ -76,7 +76,6 @@ class World:
         self._rng = np.random.default_rng(seed)
         self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
         self.by_old_clock, self._count, self._drifted, self._effort_told = 0, 0, 0.0, False
-        self._clock_stepped = -np.inf
         self.planner = FakePlanner(self.prepared)
         self.machine = StateMachine(self.robot, RobotOptions(), self.planner)
         self.heal()
@@ -219,8 +218,6 @@ class World:
         self.robot.clock_offset += seconds * node
         self.robot_clock_offset += seconds * robot
         self._stepped_unseen |= robot
-        if robot:  # states are rejected until the new time is learned
-            self._clock_stepped = self.robot.now
 
     def partition(self, seconds: float) -> None:
         """The network between robot and node is cut for so long."""
@@ -266,7 +263,7 @@ class World:
         # A controller that nobody knows to be scaled may go on; that is told, but for the last of the way.
         scaled = machine.outcome is not None and "may go on; deactivate the controller" in machine.outcome.fault
         watched = machine.state in IN_MOTION or now < self._alone_until
-        last = self.controller.remaining(now) < (0.021 if self._scaled else 0.001)
+        last = self._scaled and self.controller.remaining(now) < 0.021
         self._expect(not moving or watched or scaled or last, "it moves unwatched")
         if moved and not moving and self._stopping_since is not None:
             self.rest_s.append(now - self._stopping_since)
@@ -297,7 +294,7 @@ class World:
         present = {
             "states": unusable,
             "lease": not self.renews,
-            "effort": self.over_limit and self._effort_told and not unusable and now > self._clock_stepped + 0.25,
+            "effort": self.over_limit and self._effort_told and not unusable,
             "controller": bool(self.robot.disturber or self.robot.halted),
             "cancel": self.cancels,
             "arming": not self._armed,
