@@ -33,6 +33,15 @@ class CommandTopic:
     def publish(self, message: Any) -> None:
         self._publisher.publish(message)
 
+    @property
+    def is_behind(self) -> bool:
+        """False: a topic does not report when commands are taken."""
+        return False
+
+    def lateness(self) -> str:
+        """Return an empty text: a topic does not report when commands are taken."""
+        return ""
+
     def begin(self) -> None:
         """Do nothing: a topic has no problems of an earlier motion to clear."""
 

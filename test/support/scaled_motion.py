@@ -56,6 +56,7 @@ class ScaledController:
     """Follows horizons, each from when it has arrived; its time advances at the pace that is given each cycle."""
 
     streams = False
+    is_behind = False
 
     def __init__(self, start: np.ndarray, cycle: float, lost: Callable[[float], bool]) -> None:
         self._follower, self._cycle, self._lost = Follower(start), cycle, lost
@@ -70,6 +71,9 @@ class ScaledController:
         self.sent.append(self.now)
         if not self._lost(self.now - BEGIN):
             self._arriving.append((self.now + COMMAND_DELAY_S, horizon))
+
+    def lateness(self) -> str:
+        return ""
 
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.arrays import Array
@@ -211,6 +212,8 @@ class StateMonitor:
         if reason:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
             self._rejection = reason
+            if reason == self.clock.objection:  # an effort that is too high counts whenever it was measured
+                self._note_high(np.abs(effort) > self._effort, now, math.inf)
             return reason
         self._note_gap(now, measured)
         self._accepted, self._measured, self._rejection = now, measured, ""
@@ -229,8 +232,7 @@ class StateMonitor:
         self._position = np.array(position, dtype=float)
         high = np.abs(effort) > self._effort
         self._high_since[:, ~high] = np.inf
-        if high.any():
-            self._high_since[:, high] = np.minimum(self._high_since[:, high], [[now], [measured]])
+        self._note_high(high, now, measured)
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
@@ -332,6 +334,10 @@ class StateMonitor:
                 " check for a collision"
             )
         return ""
+
+    def _note_high(self, high: NDArray[np.bool_], now: float, measured: float) -> None:
+        if high.any():
+            self._high_since[:, high] = np.minimum(self._high_since[:, high], [[now], [measured]])
 
     def _reason(self, measured: float, now: float, position: Array, effort: Array) -> str:
         width = len(self.joint_names)

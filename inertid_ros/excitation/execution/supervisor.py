@@ -28,6 +28,7 @@ _MAX_ZERO_SCALING = 0.01  # with a lower speed scaling the robot stands still
 _END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still move on
 RESTART_S = 0.25  # time for the controller to move a robot at rest up to 20 mrad back onto its path
 _MAX_LOST_PLAN_S = 0.5  # longest part of the plan in lost horizons
+_MAX_LAST_HORIZON_S = 1.0  # longest part of the plan in a horizon and its brake
 _MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # this many messages within this time are not chance
 _PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance; largest forward jump that a horizon may cause
 
@@ -45,6 +46,15 @@ class CommandInterface(Protocol):
 
     def send(self, horizon: Horizon) -> None:
         """Replace the trajectory that the robot follows."""
+
+    @property
+    def is_behind(self) -> bool:
+        """True if the robot has not taken a command for so long that further commands would make it jump."""
+        ...
+
+    def lateness(self) -> str:
+        """Return that the robot has just taken a command too late, or still has not; else empty."""
+        ...
 
     def stream(self, position: Array) -> None:
         """Command a position ``(n,)`` at this tick; only if ``streams``."""
@@ -273,9 +283,10 @@ class Supervisor:
         if blindness := monitor.blindness(now, commanded):
             return blindness, lapse
         error = monitor.tracking_error(commanded)
+        stall = monitor.stall(now) or self._commands.lateness()
         if not error:
-            return monitor.excessive_effort(now), lapse
-        stall = monitor.stall(now)
+            effort = monitor.excessive_effort(now)
+            return f"{stall}; {effort}" if stall and effort else effort, lapse
         # A controller that stood still continues at the current point of the plan; a blocked robot does not follow.
         objection = _Objection(stall, late_messages=1, stood_still=True)
         if not stall:
@@ -297,6 +308,8 @@ class Supervisor:
                 self._send(now, horizon)
 
     def _new_objection(self, now: float) -> _Objection | None:
+        if self._commands.is_behind:
+            return _Objection(self._commands.lateness())
         if self.monitor.is_frozen(self._commanded):
             why = "joint states keep every digit while the robot is commanded on; check the driver"
             return _Objection(why, passes=False)
@@ -342,7 +355,8 @@ class Supervisor:
         """True if the robot is at rest for good; with a scaled controller, the robot rests later than commanded."""
         if self.waiting:
             return self._wait(now)
-        if not self._standstill.has_settled(now, self.at_rest(now)):
+        pace = self._scaling if _MAX_ZERO_SCALING < self._scaling < 1.0 else 1.0
+        if not self._standstill.has_settled(now, self.execution.has_run_out(now), pace):
             return False
         if self.interruption and not (self.fault or self.canceled):
             self._waiting_since = now
@@ -357,7 +371,7 @@ class Supervisor:
                 self.fault = f"{self.fault or 'the robot was stopped'}; {self.halt}"
             return True
         self._held = True
-        if not np.isfinite(distance) or self._scaling > _MAX_ZERO_SCALING:
+        if not np.isfinite(distance) or self._scaling > _MAX_ZERO_SCALING or not self._stands_on_path:
             where = f"it stands {distance:.2g} from the end of its brake"
             where = where if np.isfinite(distance) else "it stands at an unknown position (no joint states)"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
@@ -367,6 +381,12 @@ class Supervisor:
         clock = now + self.execution.clock_offset
         self._send(now, hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
         return False
+
+    @property
+    def _stands_on_path(self) -> bool:
+        """True if a robot that was stopped in its last horizon may stand where its states say."""
+        tolerance = self.monitor.options.tracking_tolerance
+        return math.isfinite(self.execution.resting_phase(self._standstill.position, tolerance, _MAX_LAST_HORIZON_S))
 
     def _wait(self, now: float) -> bool:
         """Rest until states and renewals return, then continue; return whether the motion has ended instead."""

@@ -101,6 +101,7 @@ class PathProgress:
         self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon, and the state before it
         self._references: list[tuple[float, float, float]] = []  # since the last horizon: time, lag [s], speed
         self._repeated = _RepeatedLoss()
+        self._has_lost = False  # whether joint states have shown a loss since the last horizon
 
     def sent(self, now: float) -> None:
         """Record that a horizon was sent, so that the controller starts again at the clock."""
@@ -109,11 +110,11 @@ class PathProgress:
             way = float(np.linalg.norm(track.velocity[-1])) * (track.time[-1] - self._sent)
             self._repeated.update((track.time - self._sent) / (now - self._sent), track.behind, way)
             self._response.learn(track.error, track.velocity, track.acceleration, track.time[-1] - self._sent)
-        self._sent, self._states, self._references = now, self._states[-1:], []
+        self._sent, self._states, self._references, self._has_lost = now, self._states[-1:], [], False
 
     def forget(self) -> None:
         """Drop the states since the last horizon, as the robot rests away from its command."""
-        self._states, self._references = [], []
+        self._states, self._references, self._has_lost = [], [], False
         if self.is_repeated:  # already reported; the next second decides whether the loss continues
             self._repeated = _RepeatedLoss()
 
@@ -134,7 +135,9 @@ class PathProgress:
             lags = [lag for _, lag, _ in self._references]
             lost_s, speed = max(lags[-1] - min(lags), max(lags) - lags[-1]), self._references[-1][2]
             return lost_s > _MAX_REFERENCE_LAG_S and lost_s * speed > _MAX_REFERENCE_JUMP
-        return self._lost() > self._tolerance or self.is_repeated
+        # The distance along the path vanishes where the path turns, but the controller is still behind.
+        self._has_lost = self._has_lost or self._lost() > self._tolerance
+        return self._has_lost or self.is_repeated
 
     def is_known(self, now: float) -> bool:
         """True if a reference or enough states since the last horizon determine the controller's progress."""
@@ -226,14 +229,17 @@ class Standstill:
     def command(self, now: float) -> None:
         self._commanded, self._rested = now, np.nan
 
-    def has_settled(self, now: float, at_rest: bool) -> bool:
-        """True if the robot has settled since the command came to rest (``at_rest``), or the wait has timed out."""
+    def has_settled(self, now: float, at_rest: bool, pace: float = 1.0) -> bool:
+        """True if the robot has settled since the command came to rest (``at_rest``), or the wait has timed out.
+
+        A controller whose speed is scaled to ``pace`` starts to move so much slower that the standstill takes longer.
+        """
         if not at_rest:
             self.command(now)
             return False
         self._rested = now if np.isnan(self._rested) else self._rested
         moved = max(self._commanded, min(self.since, self._rested + _MAX_SETTLING_S))
-        return now - max(moved, self._rested) >= _SETTLING_S
+        return now - max(moved, self._rested) >= min(_SETTLING_S / pace, _MAX_SETTLING_S)
 
     def update(self, now: float, position: Array) -> None:
         self.position, self._received = np.array(position, dtype=float), now

@@ -1,5 +1,6 @@
 """Commanders send horizons to the robot on a trajectory topic, as FollowJointTrajectory goals, or as positions."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, t
 from inertid_ros.ros.topics import PacedGroup
 
 _GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes about 0.1 s; meanwhile the last horizon brings the robot to rest
+_LATE_ANSWER_S = 0.1  # two horizons
+_LATENESS_S = 0.5  # time after a late answer until the robot is back on its path
 _ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 20 ms, for 3 ms
 
 
@@ -99,19 +102,32 @@ class OpenGoals:
 
     def __init__(self) -> None:
         self._sent: dict[object, float] = {}
+        self._late_s, self._late_until = 0.0, -math.inf  # the delay of the last late answer
 
     def send(self, goal: object, now: float) -> None:
         self._sent[goal] = now
 
-    def answer(self, goal: object) -> None:
+    def answer(self, goal: object, now: float) -> None:
         """Close an answered goal and all earlier goals, whose answers may have been lost."""
         if goal in self._sent:
             sent = self._sent[goal]
+            if now - sent > _LATE_ANSWER_S:
+                self._late_s, self._late_until = now - sent, now + _LATENESS_S
             self._sent = {other: at for other, at in self._sent.items() if at > sent}
 
     def silence(self, now: float) -> float:
         """Return the time since the oldest open goal was sent [s]; 0 without open goals."""
         return now - next(iter(self._sent.values())) if self._sent else 0.0
+
+    def is_late(self, now: float) -> bool:
+        """Return True if the oldest open goal should have been answered."""
+        return self.silence(now) > _LATE_ANSWER_S
+
+    def lateness(self, now: float) -> float:
+        """Return the delay of an answer that is late, or was late just before [s]; 0 without one."""
+        if self.is_late(now):
+            return self.silence(now)
+        return self._late_s if now < self._late_until else 0.0
 
 
 class ActionCommander:
@@ -168,6 +184,17 @@ class ActionCommander:
         """Return why the controller aborted a goal and holds the robot; empty without an aborted goal."""
         return self._given_up
 
+    @property
+    def is_behind(self) -> bool:
+        """True if a goal is open for so long that the controller would jump to the newest of several goals."""
+        return self._goals.is_late(time.monotonic())
+
+    def lateness(self) -> str:
+        """Return that the controller takes goals too late; empty if it does not."""
+        late = self._goals.lateness(time.monotonic())
+        told = f"a goal of {self.name} waited {late:.2f} s for its answer, so that the controller's command jumps"
+        return f"{told}; give the controller real-time priority, or take other work off its computer" if late else ""
+
     def send(self, horizon: Horizon) -> None:
         if self.has_controller:  # without a server, a goal would wait forever for its answer
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
@@ -178,7 +205,7 @@ class ActionCommander:
         """Do nothing, as the controller interpolates."""
 
     def _answered(self, future: Future) -> None:
-        self._goals.answer(future)
+        self._goals.answer(future, time.monotonic())
         handle = future.result()
         if handle is None or not handle.accepted:
             self._problem = f"the controller rejects goals of {self.name}; activate it, and check its log"

@@ -32,6 +32,7 @@ class Robot:
     silent: bool = False
     frozen: bool = False
     deaf: bool = False
+    late: str = ""  # what the commander says of commands that were not taken
     not_finite: bool = False
     effort: float = 0.0
     stamp_offset: float = 0.0
@@ -54,13 +55,20 @@ class Commands:
     streams = False
 
     def __init__(self, send: Callable[[Horizon, float], None]) -> None:
-        self.now, self._send = BEGIN, send
+        self.now, self._send, self.late = BEGIN, send, ""
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self.late)
 
     def begin(self) -> None:
         """Nothing to forget."""
 
     def send(self, horizon: Horizon) -> None:
         self._send(horizon, self.now)
+
+    def lateness(self) -> str:
+        return self.late
 
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""
@@ -126,7 +134,7 @@ def run(
             node.update(
                 stamp, now + EPOCH + robot.node_clock_offset, now + DELAY_S, position, robot.effort * np.ones(2)
             )
-        commands.now = now + DELAY_S
+        commands.now, commands.late = now + DELAY_S, robot.late
         node.tick(now + DELAY_S)
         if (node.fault or node.canceled) and now > FAULT_AT + 5.0:
             break
@@ -216,6 +224,26 @@ def test_a_robot_that_does_not_keep_up_is_left_to_the_brake_that_it_has(change, 
     assert reason in node.fault
     assert np.isnan(stop)
     assert check(robot)[-1] < FAULT_AT + TABLE.longest + TICK_S
+
+
+def test_no_horizon_is_sent_while_the_controller_has_not_taken_the_last():
+    node, robot, stop = run(fault(late="a goal waited"), later=(1.0, fault(late="")))
+    assert not node.fault and node.interruptions == 1 and stop > FAULT_AT + 1.0
+    moving = check(robot)
+    assert not ((moving > FAULT_AT + TABLE.longest + TICK_S) & (moving < FAULT_AT + 1.0)).any()
+    np.testing.assert_allclose(robot.trace[-1][1], TABLE.plan.position[-1], atol=1e-6)
+
+
+def test_a_high_effort_is_told_with_the_late_command_that_may_have_caused_it():
+    node, robot, _ = run(fault(late="a goal waited", effort=101.0))
+    assert node.fault.startswith("a goal waited; joint '") and "needs more than its limit" in node.fault
+    check(robot)
+
+
+def test_a_robot_is_not_at_rest_before_its_last_horizon_is_if_the_brake_was_lost():
+    node, robot, _ = run(fault(deaf=True), lambda node, now: node.stop(now, "asked to"))
+    assert node.fault.startswith("asked to")
+    assert not node.execution.has_run_out(check(robot)[-1] - TICK_S)
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,12 @@ def test_peaks_of_effort_are_tolerated_lasting_ones_not():
     assert Stream(make(), peaks).run(4.0)[0] == ""
 
 
+def test_an_effort_that_is_too_high_counts_although_the_robots_clock_stepped():
+    spoil = after(2.0, lambda now, s: {**s, "stamp": s["stamp"] - 5.0, "effort": np.array([60.0, 0])})
+    fault, when = Stream(make(state_timeout_s=0.0), spoil).run(4.0)
+    assert "needs more than its limit" in fault and when < 2.07
+
+
 @pytest.mark.parametrize("step", [5.0, -5.0, 0.5, -0.5])
 @pytest.mark.parametrize("robot_too", [True, False])
 def test_a_step_of_the_clock_has_no_effect(step, robot_too):

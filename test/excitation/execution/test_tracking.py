@@ -68,3 +68,13 @@ def test_the_controllers_own_word_is_enough():
 def test_a_single_state_after_a_horizon_tells_a_large_loss():
     assert with_states(1, 0.5, PathProgress(2, 0.01)).disagrees(1.05)
     assert not with_states(1, 0.0, PathProgress(2, 0.01)).disagrees(1.05)
+
+
+def test_a_loss_is_not_forgotten_where_the_path_turns():
+    progress = with_states(1, 0.5, PathProgress(2, 0.01))
+    assert progress.disagrees(1.05)
+    for index in range(4):
+        progress.update(1.06 + 0.01 * index, np.array([0.5, 0.0]), VELOCITY[::-1], REST)
+    assert progress.disagrees(1.1)
+    progress.sent(1.1)
+    assert not progress.disagrees(1.11)

@@ -109,12 +109,22 @@ def test_an_answer_that_was_lost_is_no_dead_controller():
     goals = OpenGoals()
     for goal in range(3):
         goals.send(goal, 0.05 * goal)
-    goals.answer(1)  # that to goal 0 never comes
+    goals.answer(1, 0.15)  # that to goal 0 never comes
     assert goals.silence(1.0) == pytest.approx(0.9)  # of goal 2
-    goals.answer(2)
+    goals.answer(2, 1.0)
     assert goals.silence(5.0) == 0.0
-    goals.answer(0)  # late
+    goals.answer(0, 5.0)  # late
     assert goals.silence(5.0) == 0.0
+
+
+def test_a_goal_that_is_answered_late_is_told_until_the_robot_is_back_on_its_path():
+    goals = OpenGoals()
+    goals.send("a", 1.0)
+    assert not goals.is_late(1.05) and goals.lateness(1.05) == 0.0
+    assert goals.is_late(1.43) and goals.lateness(1.43) == pytest.approx(0.43)
+    goals.answer("a", 1.43)
+    assert not goals.is_late(1.6) and goals.lateness(1.6) == pytest.approx(0.43)
+    assert goals.lateness(2.0) == 0.0
 
 
 def test_a_controller_that_answers_nothing_is_silent_since_the_first_goal():

@@ -19,6 +19,7 @@ class FakeInterface:
     """Robot interface and commander on a clock that the test moves; commands go where ``on_send`` takes them."""
 
     streams = False
+    is_behind = False
 
     def __init__(self, model: RobotModel, on_send: Callable[[Horizon], None]) -> None:
         self.model, self.now, self._on_send = model, 100.0, on_send
@@ -45,6 +46,9 @@ class FakeInterface:
 
     def send(self, horizon: Horizon) -> None:
         self._on_send(horizon)
+
+    def lateness(self) -> str:
+        return ""
 
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""

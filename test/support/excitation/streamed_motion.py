@@ -18,6 +18,7 @@ class StreamedRobot:
     """Keeps the positions that it is commanded, one each tick."""
 
     streams = True
+    is_behind = False
 
     def __init__(self) -> None:
         self.positions: list[np.ndarray] = []
@@ -27,6 +28,9 @@ class StreamedRobot:
 
     def send(self, horizon: Horizon) -> None:
         """Nothing: positions are streamed."""
+
+    def lateness(self) -> str:
+        return ""
 
     def stream(self, position: np.ndarray) -> None:
         self.positions.append(position)

@@ -74,7 +74,7 @@ class World:
         self.violations: list[str] = []
         self.rest_s: list[float] = []
         self._rng = np.random.default_rng(seed)
-        self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
+        self.robot_clock_offset, self._scaled, self._stepped_unseen, self._alone_until = 0.0, False, False, -np.inf
         self.by_old_clock, self._count, self._drifted, self._effort_told = 0, 0, 0.0, False
         self.planner = FakePlanner(self.prepared)
         self.machine = StateMachine(self.robot, RobotOptions(), self.planner)
@@ -346,6 +346,8 @@ class World:
 
     def _scale(self, pace: float) -> None:
         self._scaled |= pace != 1.0
+        alone_s = self._alone_until - self.robot.now  # what a killed node has sent takes longer at a slower pace
+        self._alone_until += max(alone_s, 0.0) * max(self.controller.pace / max(pace, 1e-9) - 1.0, 0.0)
         self.controller.scale(pace, self.robot.now)
 
     def _state(self) -> tuple[float, np.ndarray] | None:
