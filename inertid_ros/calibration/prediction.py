@@ -24,6 +24,7 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 
 from .dataset import Dataset
+from .whole_body import WholeBodyQuantity, whole_body_quantities
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class RecordedTorque:
     measured : (N, c)
     causes : part of the prediction ``(N, c)`` by cause; causes without effect are left out
     deviation : (N, c), standard deviation of the prediction by the covariance of the parameters
+    whole_body : on a free base, centre of mass, momentum and errors of wrenches
     """
 
     time: Array
@@ -91,6 +93,7 @@ class RecordedTorque:
     measured: Array
     causes: Mapping[str, Array]
     deviation: Array
+    whole_body: tuple[WholeBodyQuantity, ...] = ()
 
     @property
     def predicted(self) -> Array:
@@ -123,7 +126,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
     variance = joined(lambda part: prediction_variance(equations, result.covariance, part))
     return RecordedTorque(
         joined(lambda part: part.time), equations.channels, equations.quantity, joined(lambda part: part.tau), causes,
-        np.sqrt(variance))
+        np.sqrt(variance), whole_body_quantities(equations, result.parameters, result.covariance, parts))
 
 
 def _columns_by_cause(layout: ParameterLayout) -> dict[str, NDArray[np.intp]]:

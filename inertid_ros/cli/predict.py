@@ -68,20 +68,30 @@ def _recording(options: argparse.Namespace, result: Result) -> int:
         quantity, unit = torque.quantity
         rows = zip(torque.channels, *rms.values(), strict=True)
         print_table(f"{quantity.capitalize()} of the recording and its causes (RMS, {unit})", ("channel", *rms), rows)
+        for each in torque.whole_body:
+            known = each.value[np.isfinite(each.value).all(axis=1)]
+            size, deviation = (np.sqrt(np.mean(part**2, axis=0)) for part in (known, each.deviation))
+            print_table(each.name.capitalize(), ("channel", "RMS", "smallest", "largest", "standard deviation"),
+                zip(each.channels, size, known.min(axis=0), known.max(axis=0), deviation, strict=True))
 
     content = {"channels": torque.channels, "rms": rms, "time": torque.time, "measured": torque.measured,
         "predicted": torque.predicted, "causes": torque.causes, "standard_deviation": torque.deviation,
+        "whole_body": {each.name: {"channels": each.channels, "value": each.value,
+            "standard_deviation": each.deviation} for each in torque.whole_body},
         "verdict": result.report.get("verdict")}
     return deliver(options, content, show, options.table, _rejection(result))
 
 
 def _table(torque: RecordedTorque) -> str:
-    """CSV: time, and for every channel its measurement, prediction, deviation of the prediction, and causes."""
+    """CSV: time; measurement, prediction, deviation and causes of every channel; then the quantities of the robot."""
     parts = {"measured": torque.measured, "predicted": torque.predicted, "standard_deviation": torque.deviation,
         **torque.causes}
     header = ["time", *(f"{channel}.{part}" for channel in torque.channels for part in parts)]
-    values = np.stack(list(parts.values()), axis=2).reshape(len(torque.time), -1)
-    return csv_text([header, *np.column_stack([torque.time, values]).tolist()])
+    values = [np.stack(list(parts.values()), axis=2).reshape(len(torque.time), -1)]
+    for each in torque.whole_body:
+        header += [f"{each.name}.{channel}{part}" for channel in each.channels for part in ("", ".standard_deviation")]
+        values.append(np.stack([each.value, each.deviation], axis=2).reshape(len(torque.time), -1))
+    return csv_text([header, *np.column_stack([torque.time, *values]).tolist()])
 
 
 def _rejection(result: Result) -> list[str]:

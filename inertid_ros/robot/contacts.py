@@ -179,6 +179,11 @@ class ContactPath:
         return out
 
 
+def wrenches_of_force(model: "RobotModel", q: Array) -> Array:
+    """``(N, 6 k, nv)`` map from a generalized force to the least-squares wrenches of the model's ``k`` contacts."""
+    return np.asarray(np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE_RATIO))
+
+
 def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array) -> dict[str, Array]:
     """Least-squares contact wrenches for the generalized force that joint torques do not explain.
 
@@ -201,8 +206,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
         raise ModelError(f"'{model.name}' has no contacts, where wrenches act; set robot.contacts or robot.plates")
     missing = np.array(force)
     missing[:, model.velocities - model.joints :] -= torque
-    inverse = np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE_RATIO)
-    wrenches = (inverse @ missing[..., None])[..., 0]
+    wrenches = (wrenches_of_force(model, q) @ missing[..., None])[..., 0]
     return {contact.name: wrenches[:, 6 * k : 6 * k + 6] for k, contact in enumerate(contacts)}
 
 

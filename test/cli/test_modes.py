@@ -290,7 +290,7 @@ def standing(tmp_path_factory):
 
 @pytest.mark.xdist_group("biped")
 @pytest.mark.parametrize("measures", ["wrench", "pressure"])
-def test_a_biped_is_weighed(standing, measures):
+def test_a_biped_is_weighed(standing, measures, capsys):
     """Plates that measure wrenches show the efforts of the legs, with friction; balance boards do not."""
     folder, plates = standing
     settings = {
@@ -311,6 +311,23 @@ def test_a_biped_is_weighed(standing, measures):
     if measures == "wrench":
         viscous, coulomb = ([joint[term] for joint in report["joints"]] for term in ("viscous", "coulomb"))
         assert np.median(viscous) == pytest.approx(4.0, rel=0.1) and coulomb == pytest.approx([2.0] * 10, rel=0.1)
+    check_whole_body(folder, measures, capsys)
+
+
+def check_whole_body(folder, measures, capsys):
+    """`inertid predict` tells where the centre of mass is, and how well joint torques predict whole wrenches."""
+    capsys.readouterr()
+    command = ["predict", str(folder / "result"), str(folder / "b.npz"), "--json", "--quiet", "--table"]
+    assert cli.main([*command, str(folder / f"{measures}.csv")]) == 0
+    quantities = json.loads(capsys.readouterr().out)["whole_body"]
+    assert len(quantities) == (3 if measures == "wrench" else 2)
+    height = np.array(quantities["centre of mass, world [m]"]["value"])[:, 2]
+    assert (height > 0.7).all() and (height < 1.2).all()
+    if measures == "wrench":
+        missed = np.array(quantities["measured minus predicted wrench [N, N m]"]["value"], dtype=float)
+        assert np.sqrt(np.nanmean(missed[:, :3] ** 2)) < 5.0
+    header = (folder / f"{measures}.csv").read_text().split("\n", 1)[0]
+    assert "centre of mass, world [m].z.standard_deviation" in header
 
 
 @pytest.fixture(scope="module")
