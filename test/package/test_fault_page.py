@@ -1,4 +1,4 @@
-"""docs/faults.md and docs/safety.md: every test that they name exists, and every event whose figures are shown."""
+"""docs/faults.md, docs/safety.md and SECURITY.md: every test that they name exists, and every event with figures."""
 
 import re
 
@@ -34,3 +34,16 @@ ARMING = re.findall(r"^\| .* \| .* \| (`[^`]+::[^`]+`) \|$", SAFETY, re.M)
 @pytest.mark.parametrize("test", ARMING)
 def test_what_is_said_of_arming_is_tested(test: str) -> None:
     assert_test_exists(test)
+
+
+THREATS = re.findall(r"^\|[^|]*\| .* \| (`\S+::.*`|none) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), re.M)
+
+
+@pytest.mark.parametrize("tests", THREATS)
+def test_protection_is_tested(tests: str) -> None:
+    for test in tests.split(", ") if tests != "none" else []:
+        assert_test_exists(test)
+
+
+def test_every_threat_names_its_tests() -> None:
+    assert len(THREATS) == 15 and THREATS.count("none") == 3

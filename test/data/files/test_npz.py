@@ -108,6 +108,20 @@ def test_other_files_are_refused(tmp_path):
         read_npz(tmp_path)
 
 
+def test_objects_in_arrays_are_refused_and_never_made(recording, tmp_path):
+    made = tmp_path / "made"
+
+    class Hostile:
+        def __reduce__(self):
+            return os.mkdir, (str(made),)
+
+    path = tmp_path / "hostile.npz"
+    np.savez(path, time=recording.time, position=np.array([Hostile()], dtype=object))
+    with pytest.raises(RecordingError):
+        read_npz(path)
+    assert not made.exists()
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(recording, tmp_path, monkeypatch):
     path = write_npz(recording, tmp_path / "a.npz")
     before = path.read_bytes()
