@@ -27,6 +27,19 @@ def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkey
     assert all(result == 10 * number for number, result in found.items() if not isinstance(result, Failed))
 
 
+def test_without_processes_the_workers_are_threads(monkeypatch, caplog):
+    """As in a sandbox that lets no further process start."""
+
+    def refused(*_args: object, **_options: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("multiprocessing.process.BaseProcess.start", refused)
+    with cluster(workers=2) as dask:
+        found = dict(dask.results(numbered_job, {number: (number,) for number in (1, 2)}))
+    assert found == {1: 10, 2: 20}
+    assert "using threads of this process" in caplog.text
+
+
 def test_no_scheduler_is_one_line(monkeypatch):
     monkeypatch.setattr(module, "_TIMEOUT_S", 1)
     with (pytest.raises(FleetError, match="tcp://127.0.0.1:9: the Dask scheduler does not answer"),
