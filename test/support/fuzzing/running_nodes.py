@@ -24,6 +24,8 @@ from support.nodes.quick_parameters import MANY_NODES
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.nodes.two_links import two_links, write_plan
 
+from inertid_ros.action import Excite
+
 from .bounds import BrokenBoundError
 from .values import NAMES
 
@@ -34,7 +36,10 @@ EVERY_SUBSCRIBER = QoSProfile(
 )  # fmt: skip
 _SHUTDOWN = range(5, 8)  # transitions that end a lifecycle node, rightly
 _ARMING = (1, 2, 3, 3, 3, 3, 4)  # configure, clean up, activate, deactivate
-_RARELY = ("/joint_states", "/robot_description", "/stop", "/recorder/status")  # end a motion, rightly
+_ARM_AGAIN = (4, 1, 3)  # after a fault, too
+# These end a motion, rightly.
+_RARELY = ("/joint_states", "/robot_description", "/speed_scaling", "/stop", "/recorder/status")
+_RARELY_IN_MOTION = (*_RARELY, "/change_state")
 _RARE = 0.05  # of the times that they are drawn
 _UNASKED = {"/rosout", "/parameter_events", "/clock"}
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-320, 1e308, -1e308, float("nan"), float("inf"), -float("inf"), 0.5, 3.2)
@@ -96,11 +101,17 @@ class RandomMessages:
 
 
 class NodeFuzzer:
-    """Endpoints of running nodes, each with one client; processes must stay alive, and answer within ten seconds."""
+    """Endpoints of running nodes, each with one client; processes must stay alive, and answer within ten seconds.
 
-    def __init__(self, ros: RosClient, processes: Mapping[str, NodeProcess], robot: FakeRobot, words: tuple[str, ...],
-                 seed: int) -> None:  # fmt: skip
+    If the robot ``moves``, what would rightly prevent motion (a second publisher of joint states) is left out, and half
+    of the goals are good.
+    """
+
+    def __init__(self, ros: RosClient, processes: Mapping[str, NodeProcess], robot: FakeRobot, plan: Path,
+                 seed: int, moves: bool) -> None:  # fmt: skip
         self.ros, self.processes, self.robot, self._rng = ros, processes, robot, random.Random(seed)
+        self._moves = moves
+        self._plan, words = str(plan), (*two_links()[0].joint_names, str(plan))
         self.counts: Counter[str] = Counter()
         self.longest = 0.0
         self._messages = RandomMessages(self._rng, words)
@@ -117,7 +128,7 @@ class NodeFuzzer:
         self.ros.until(lambda: any((name, space) == found for found in own.get_node_names_and_namespaces()), node)
         self.ros.client(GetParameterTypes, f"/{node}/get_parameter_types")
         for topic, (kind, *_) in own.get_subscriber_names_and_types_by_node(name, space):
-            if topic not in _UNASKED and "/_action/" not in topic:
+            if topic not in _UNASKED and "/_action/" not in topic and not (self._moves and topic.endswith(_RARELY)):
                 self._topics.append(own.create_publisher(interface(kind), topic, EVERY_SUBSCRIBER))
         for service, (kind, *_) in own.get_service_names_and_types_by_node(name, space):
             if "/_action/" not in service:
@@ -158,14 +169,27 @@ class NodeFuzzer:
             self.counts["requests"] += 1
         else:
             client = self._rng.choice(self._actions)
-            goal = self._messages.fill(client._action_type.Goal())
+            goal = client._action_type.Goal()
+            if self._moves and client._action_type is Excite and self._rng.random() < 0.5:
+                goal.plan_file = self._plan
+                self._arm()
+            else:
+                goal = self._messages.fill(goal)
             self._waiting.append((time.monotonic(), client._action_name, client.send_goal_async(goal)))
             self.counts["goals"] += 1
+
+    def _arm(self) -> None:
+        client = next(each for each in self._services if each.srv_name == "/excitation/change_state")
+        for transition in _ARM_AGAIN:
+            answer = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
+            self.ros.until(answer.done, client.srv_name)
+        self.counts["requests"] += len(_ARM_AGAIN)
 
     def _drawn(self, endpoints: list[Any], name: str) -> Any:
         while True:
             drawn = self._rng.choice(endpoints)
-            if not getattr(drawn, name).endswith(_RARELY) or self._rng.random() < _RARE:
+            rarely = _RARELY_IN_MOTION if self._moves else _RARELY
+            if not getattr(drawn, name).endswith(rarely) or self._rng.random() < _RARE:
                 return drawn
 
     def _collect(self) -> None:
@@ -207,10 +231,10 @@ class NodeFuzzer:
 
 
 @contextmanager
-def fuzzed_nodes(folder: Path, seed: int) -> Iterator[NodeFuzzer]:
+def fuzzed_nodes(folder: Path, seed: int, moves: bool = False) -> Iterator[NodeFuzzer]:
     """A fuzzer of the nodes around a fake robot, and of those that command torques in a namespace of their own."""
     own: dict[str, dict[str, Any]] = {
-        "excitation": {**MANY_NODES, "monitor.max_wait_s": 1.0},
+        "excitation": {**MANY_NODES, "monitor.max_wait_s": 1.0, "require_recorder": False},
         "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
         "identifier": {"output_directory": str(folder / "results"), "state_directory": str(folder / "state")},
         "online": {},
@@ -225,4 +249,4 @@ def fuzzed_nodes(folder: Path, seed: int) -> Iterator[NodeFuzzer]:
             for name, parameters in own.items()}
         plan = folder / "plan.json"
         write_plan(plan)
-        yield NodeFuzzer(ros, processes, robot, (*two_links()[0].joint_names, str(plan)), seed)
+        yield NodeFuzzer(ros, processes, robot, plan, seed, moves)
