@@ -58,7 +58,7 @@ class MotionOptions:
 
     require_recorder: bool = option(True, "refuse to move unless recorder/status reports that samples are being"
         " written")
-    discovery_s: float = option(5.0, "longest wait of a goal until driver, recorder and controller are discovered and"
+    discovery_s: float = option(10.0, "longest wait of a goal until driver, recorder and controller are discovered and"
         " joint states are good [s]", 1.0, 60.0)
     start: tuple[float, ...] = option((), "pose where planned motions begin and end [rad or m]; empty takes the"
         " current pose", -1e6, 1e6, of=tuple[float, ...])

@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
+_NO_CONTROLLER_STATE = (
+    "the controller publishes no state, so that a speed scaling that its driver does not report is found late; set the"
+    " parameter controller to the controller's name"
+)
 _MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; the excess does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -329,6 +333,8 @@ class ExcitationGoal:
         if self.prepared is not None:
             outcome = replace(outcome, condition_number=float(self.prepared.plan.condition_number))
             lines = [outcome.message, *map(str, self.prepared.findings)]
+            if not (self._robot.commander.streams or self._robot.has_controller_state):
+                lines.append(_NO_CONTROLLER_STATE)
             outcome = replace(outcome, message="; warning: ".join(lines))
         self.outcome, self.state = outcome, GoalState.ENDED
 

@@ -75,6 +75,11 @@ class ControllerState:
         """Smallest factor of all sources; 1 without a source."""
         return min(self._factors.values(), default=1.0)
 
+    @property
+    def is_heard(self) -> bool:
+        """True if the controller publishes its state."""
+        return "controller" in self._factors
+
     def _take(self, source: str, factor: float) -> None:
         self._factors[source] = factor
         self._on_scaling(self.factor)
@@ -189,6 +194,11 @@ class RobotInterface(RobotStates):
     def speed_scaling(self) -> float:
         """Factor by which trajectories are slowed down; 1 if unknown."""
         return self._controller_state.factor
+
+    @property
+    def has_controller_state(self) -> bool:
+        """True if the controller's state shows how far its trajectory has come."""
+        return self._controller_state.is_heard
 
     def interference(self) -> str:
         """Return why commands do not arrive, or which other nodes interfere; else empty."""

@@ -219,7 +219,7 @@ def test_a_driver_that_was_started_again_is_waited_for(run: Run) -> None:
 def test_a_controller_that_does_not_come_is_told(run: Run) -> None:
     run.robot.has_controller, run.robot.disturber = False, "nobody subscribes"
     goal = run.begin()
-    run.run(4.9)
+    run.run(9.9)
     assert goal.state is GoalState.COLLECTING
     run.run(0.2)
     assert goal.outcome.ending is Ending.REFUSED and "nobody subscribes" in goal.outcome.message
@@ -294,10 +294,10 @@ def test_a_robot_that_moved_meanwhile_is_refused(run: Run) -> None:
     assert goal.outcome.ending is Ending.REFUSED and "bring it closer" in goal.outcome.message
 
 
-def test_missing_states_are_waited_for_five_seconds_and_then_checked(run: Run) -> None:
+def test_missing_states_are_waited_for_ten_seconds_and_then_checked(run: Run) -> None:
     run.begin()
     run.robot.has_states = False
-    assert run.run(4.9) is GoalState.COLLECTING
+    assert run.run(9.9) is GoalState.COLLECTING
     assert run.run(0.2) is GoalState.PLANNING
 
 
@@ -306,15 +306,15 @@ def test_the_time_of_a_stalled_thread_is_no_wait(run: Run) -> None:
     run.robot.has_states = False
     run.run(0.5)
     run.robot.now += 8.0
-    assert run.run(4.3) is GoalState.COLLECTING
+    assert run.run(9.3) is GoalState.COLLECTING
     assert run.run(0.2) is GoalState.PLANNING
 
 
-def test_an_undiscovered_recorder_is_waited_for_five_seconds(run: Run) -> None:
+def test_an_undiscovered_recorder_is_waited_for_ten_seconds(run: Run) -> None:
     goal = run.begin()
     run.robot.recorder_writes = False
     run.robot.recorder_problem = "the recorder does not confirm"
-    assert run.run(4.9) is GoalState.COLLECTING
+    assert run.run(9.9) is GoalState.COLLECTING
     run.run(0.2)
     assert goal.outcome.ending is Ending.REFUSED
 
@@ -323,7 +323,7 @@ def test_a_recorder_that_has_just_begun_may_say_so_later_here(run: Run) -> None:
     """Its client knows it by a service; the topic of this node may still hold the word of a former recorder."""
     run.begin()
     run.robot.recorder_writes = False
-    assert run.run(4.5) is GoalState.COLLECTING
+    assert run.run(9.5) is GoalState.COLLECTING
     run.robot.recorder_writes = True
     assert run.run(0.1) is GoalState.PLANNING
 

@@ -23,7 +23,7 @@ class FakeInterface:
 
     def __init__(self, model: RobotModel, on_send: Callable[[Horizon], None]) -> None:
         self.model, self.now, self._on_send = model, 100.0, on_send
-        self.recorder_writes = self.has_controller = self.has_driver = True
+        self.recorder_writes = self.has_controller = self.has_driver = self.has_controller_state = True
         self.disturber, self.speed_scaling, self.clock_offset = "", 1.0, 0.0
         self.halted = ""  # why the controller holds the robot
         self.drivers = ""  # which nodes publish joint states, where these are several
