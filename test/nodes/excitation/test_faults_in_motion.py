@@ -150,6 +150,6 @@ def test_nothing_moves_where_a_goal_comes_too_early(begin: str) -> None:
         EVENTS[begin](world, 0.0)
         world.run(0.3)
     world.goal()
-    world.run(6.0)
+    world.run(11.0)
     assert world.machine.outcome.ending is Ending.REFUSED
     assert not world.violations, world.violations[0]

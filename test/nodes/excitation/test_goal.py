@@ -37,11 +37,12 @@ URDF = """<robot name="pendulum">
 class Robot:
     """The robot as a goal sees it, and its own commander, on a clock that the test moves."""
 
-    streams, node_name = False, "/excitation"
+    streams, is_behind, node_name = False, False, "/excitation"
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
-        self.has_states = self.recorder_writes = self.has_controller = self.has_driver = True
+        self.has_states = self.recorder_writes = self.has_driver = True
+        self.has_controller = self.has_controller_state = True
         self.refusal = self.recorder_problem = self.disturber = self.drivers = ""
         self.offset = 0.0  # of the measured position
         self.speed_scaling = 1.0
@@ -57,6 +58,9 @@ class Robot:
 
     def send(self, horizon: Horizon) -> None:
         self.commands.append((self.now, horizon))
+
+    def lateness(self) -> str:
+        return ""
 
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""
@@ -271,7 +275,7 @@ def test_what_must_not_move_is_refused(run: Run, attribute: str, message: str, w
         run.run(0.01)
         run.planner.ready = True
     setattr(run.robot, attribute, message)
-    run.run(5.2)
+    run.run(10.2)
     assert goal.outcome.ending is Ending.REFUSED
     assert goal.outcome.message == f"{message} (the robot did not move)"
     assert not run.robot.commands
