@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions, RoundsOptions
@@ -159,7 +158,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     if estimate.equations.equation_type != "force":
         return ()
     raw = [recording.preparation.fresh for recording in recordings]
-    slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
+    slowest = max(recording.period for recording in raw)
     shortest = min(recording.duration for recording in raw)
     lowest, highest = _MIN_BAND_PERIODS / shortest, MAX_CUTOFF_PER_RATE / slowest
     errors = []

@@ -56,8 +56,7 @@ def _torque_of_wheels(model: RobotModel, recording: Recording, samples: Samples)
     """Torque ``(N, n)`` of the joints that turns the momentum of wheels, which need not be on the base."""
     if not any(model.wheels.bodies):
         return np.zeros((len(samples.q), model.joints))
-    columns = [recording.joint_names.index(name) for name in model.wheels.names]
-    even, speed = _smooth(recording, _speed(recording)[:, columns], samples)
+    even, speed = _smooth(recording, _speed(recording)[:, recording.columns(model.wheels.names)], samples)
     both = (_interpolated(samples.time, even, each) for each in (speed, np.gradient(speed, even, axis=0)))
     return wheel_force(model, samples.q[:, 7:], samples.v, *both)[:, 6:]
 
@@ -70,15 +69,14 @@ def _speed(recording: Recording) -> Array:
 
 def _torque(model: RobotModel, recording: Recording, samples: Samples) -> Array:
     """Measured torque ``(N, n)`` at the samples, below their cutoff."""
-    columns = [recording.joint_names.index(name) for name in model.joint_names]
-    return _interpolated(samples.time, *_smooth(recording, recording.effort[:, columns] * model.effort_scale, samples))
+    effort = recording.effort[:, recording.columns(model.joint_names)] * model.effort_scale
+    return _interpolated(samples.time, *_smooth(recording, effort, samples))
 
 
 def _smooth(recording: Recording, values: Array, samples: Samples) -> tuple[Array, Array]:
     """Even times, and values of a recording at these times, below the cutoff of the samples."""
-    period = float(np.median(np.diff(recording.time)))
-    even = np.arange(recording.time[0], recording.time[-1], period)
-    return even, low_pass(_interpolated(even, recording.time, values), period, samples.cutoff_hz)
+    even = np.arange(recording.time[0], recording.time[-1], recording.period)
+    return even, low_pass(_interpolated(even, recording.time, values), recording.period, samples.cutoff_hz)
 
 
 def _interpolated(time: Array, known: Array, values: Array) -> Array:

@@ -1,9 +1,11 @@
-"""Array type of the package, and counts of true elements in masks."""
+"""Array type of the package, counts of true elements in masks, and robust deviations."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+MAD_TO_DEVIATION = 1.4826
+"""Standard deviation over median absolute deviation of normal noise."""
 
 
 def column_counts(mask: NDArray[np.bool_]) -> NDArray[np.intp]:

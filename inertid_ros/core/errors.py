@@ -4,10 +4,12 @@ Every message is one line: the problem, its place, and the remedy. The command l
 without a traceback and exits with status 2; nodes log it and answer the request with it.
 """
 
+import importlib
 import logging
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from types import ModuleType
 
 _log = logging.getLogger("inertid_ros")
 _MAX_MESSAGE_LENGTH = 4000  # characters
@@ -63,6 +65,14 @@ class InertidError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(one_line(str(message)))
+
+
+def optional_module(name: str, error: InertidError) -> ModuleType:
+    """Import a module of an optional package; raise ``error`` if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise error from None
 
 
 class FormatError(ValueError):

@@ -81,6 +81,15 @@ def semidefinite_root(matrix: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
 
 
+def is_positive_definite(matrices: Array) -> bool:
+    """True if all symmetric matrices ``(..., n, n)`` are positive definite."""
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def inverse_root(rows: Array) -> Array:
     """``(p, p)`` root of the inverse of ``rows.T @ rows``: ``root @ root.T`` is the inverse; ``rows`` are ``(k, p)``.
 

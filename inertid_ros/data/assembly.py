@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.rotations import continuous_quaternions
 
 from .blocks import Block, recording_from_blocks
 from .messages import JOINT_CHANNELS, WIDTHS
@@ -222,10 +223,8 @@ class RecordingAssembler:
         if channel == "base_pose":
             # A quaternion and its negative are one rotation; their mean is not a rotation.
             last = [piece[-1:] for piece in stream.pieces[-1:]]
-            chain = np.concatenate([*last, rows])[:, 3:]
-            turned = np.cumprod(np.where(np.sum(chain[1:] * chain[:-1], axis=1) < 0, -1.0, 1.0))
-            signs = np.concatenate([np.ones(len(rows) - len(turned)), turned])
-            rows = np.hstack([rows[:, :3], signs[:, None] * rows[:, 3:]])
+            turned = continuous_quaternions(np.concatenate([*last, rows])[:, 3:])
+            rows = np.hstack([rows[:, :3], turned[len(last) :]])
         stream.extend(f"{self.name}: {channel}", np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64)), rows)
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:

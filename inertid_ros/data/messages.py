@@ -5,9 +5,10 @@ Messages with equal strings and sequence lengths have equal layouts, so that man
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -97,6 +98,27 @@ class RawMessages:
     def rows(self, chosen: NDArray[np.intp], length: int) -> Bytes:
         """Bytes ``(K, length)`` of the messages at indices ``(K,)``, which all have this length."""
         return pieces(self.content, self.offsets[chosen], length)
+
+
+class StorageFile:
+    """File of a bag.
+
+    Parameters
+    ----------
+    topics : topics to read, which must be CDR; messages of other topics are only counted.
+
+    Attributes
+    ----------
+    types : topic to type of all topics so far.
+    counts : topic to number of messages so far.
+    is_damaged : whether the file lacks its end, or other damage was found so far.
+    """
+
+    def __init__(self, path: Path, topics: Collection[str]) -> None:
+        self.types: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.is_damaged = False
+        self._path, self._topics = path, topics
 
 
 def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -201,6 +201,15 @@ class Recording:
     def duration(self) -> float:
         """Span of the stamps [s]."""
         return float(self.time[-1] - self.time[0])
+
+    @property
+    def period(self) -> float:
+        """Median step of the stamps [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def columns(self, joints: Iterable[str]) -> list[int]:
+        """Columns of recorded joints."""
+        return [self.joint_names.index(name) for name in joints]
 
     def select(self, rows: NDArray[np.bool_]) -> "Recording":
         """Recording of the samples flagged in ``rows (N,)``."""

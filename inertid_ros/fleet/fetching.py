@@ -4,7 +4,6 @@ Unreadable files raise RecordingError with the URL and the reason in one line.
 """
 
 import hashlib
-import importlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.errors import InertidError, RecordingError, optional_module
 from inertid_ros.core.formats import file_checksum, read_bytes
 
 _LOCAL_SCHEME = "file://"
@@ -24,12 +23,9 @@ class FleetError(InertidError):
 
 def optional(module: str) -> ModuleType:
     """Import a module of an optional package; raise FleetError if it is not installed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        message = f"inertid fleet needs the Python package {package}; pip install 'inertid_ros[fleet]'"
-        raise FleetError(message) from None
+    package = module.partition(".")[0]
+    message = f"inertid fleet needs the Python package {package}; pip install 'inertid_ros[fleet]'"
+    return optional_module(module, FleetError(message))
 
 
 def resolved(url: str, folder: Path) -> str:

@@ -14,13 +14,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
 from inertid_ros.core.qr import semidefinite_root
 from inertid_ros.fleet.hierarchy import Likelihoods, Population, fit_population
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information
-from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
 from inertid_ros.identification.solvers.coordinates import (
     TYPICAL_PRIOR_SPREAD,
     prior_coordinates,

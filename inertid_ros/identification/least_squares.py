@@ -16,14 +16,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from inertid_ros.config.identification import LeastSquaresOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, with_identifiability
 from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
-from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION, band_fraction, effective_fraction
+from inertid_ros.identification.information.residuals import band_fraction, effective_fraction
 from inertid_ros.identification.solvers.convex_program import Solution
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.regressors.equations import Equations, equations_of

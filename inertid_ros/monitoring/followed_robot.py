@@ -142,7 +142,7 @@ def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> I
     if missing or recording.velocity is None:
         what = f"joints {missing}" if missing else "velocity"
         raise RecordingError(f"{recording.name}: lacks {what}, which the online estimate needs; give another recording")
-    columns = [recording.joint_names.index(name) for name in model.joint_names]
+    columns = recording.columns(model.joint_names)
     causal = CausalFilter(model, stream)
     for index, time in enumerate(recording.time.tolist()):
         states = (values[index, columns] for values in (recording.position, recording.velocity, recording.effort))

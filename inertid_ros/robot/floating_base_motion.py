@@ -20,6 +20,8 @@ from .kinematics import TreeJoint, TreeKinematics, path
 from .model import RobotModel
 from .rotors import MountedWheels
 
+REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
+
 
 class BaseMotion:
     """Motion of a robot's base, computed from momentum alone.
@@ -96,8 +98,7 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
     count = model.joints
     twist = BaseMotion(model.tree, bodies, model.wheels).twist(q[:, :count], v[:, :count], v[:, count:])
-    pose = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(q), 1))
-    state = np.hstack([pose, q[:, :count]]), np.hstack([twist, v[:, :count]])
+    state = np.hstack([np.tile(REST_POSE, (len(q), 1)), q[:, :count]]), np.hstack([twist, v[:, :count]])
     acceleration = np.hstack([np.zeros((len(q), 6)), a[:, :count]])
     wheels = wheel_force(model, q[:, :count], state[1], v[:, count:], a[:, count:])
     force = rigid_torque(model, bodies, *state, acceleration) + wheels

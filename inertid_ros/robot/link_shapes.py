@@ -1,11 +1,11 @@
 """Collision shapes of the links of a robot, and ellipsoids that bound the mass of a link."""
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.core.errors import log_once
 from inertid_ros.core.inertial_parameters import Ellipsoid, uniform_ellipsoid
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.shapes import CollisionShape, corners, corners_in_body, read_shapes
@@ -13,7 +13,6 @@ from inertid_ros.robot.urdf.units import longest_chain
 
 from .model import RobotModel
 
-_log = logging.getLogger(__name__)
 # Size of a mesh over the longest chain of joints. In example-robot-data it is at most 1.7 for meshes of moving links.
 _MAX_MESH_SIZE_RATIO = 30.0
 _MIN_HALF_WIDTH_SHARE = 0.05  # of the longest chain of joints
@@ -71,7 +70,7 @@ def collision_ellipsoids(
     unbounded = {bodies[link] for link in problems}
     for link, problem in problems.items():
         if bodies[link] >= 0:
-            _log.warning("%s; the mass of '%s' is not bounded", problem, model.link_names[bodies[link]])
+            log_once(f"{problem}; the mass of '{model.link_names[bodies[link]]}' is not bounded")
     ellipsoids: dict[str, tuple[Ellipsoid, ...]] = {}
     for body, link in enumerate(model.link_names):
         around = tuple(_ellipsoid(shape, margin) for shape in shapes if shape.body == body)

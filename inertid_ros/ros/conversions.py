@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pinocchio as pin
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
@@ -17,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError, one_line
+from inertid_ros.core.inertial_parameters import URDF_INERTIA
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
@@ -28,13 +30,7 @@ from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 if TYPE_CHECKING:
     from inertid_ros.excitation.plan import Plan
 
-try:
-    import tf_transformations
-except ImportError:  # then transforms3d, which tf_transformations wraps with ROS conventions, is used directly
-    tf_transformations = None
-
 NANOSECONDS = 1_000_000_000
-_INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _CDR_ENCAPSULATION_BYTES = 4  # the second byte holds the byte order
 
 
@@ -102,12 +98,12 @@ def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
 def to_inertia(numbers: Sequence[float] | Array) -> Inertia:
     """Make an Inertia from ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the centre of mass."""
     mass, x, y, z, *elements = map(float, numbers)
-    return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(_INERTIA_FIELDS, elements, strict=True)))
+    return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(URDF_INERTIA, elements, strict=True)))
 
 
 def from_inertia(message: Inertia) -> Array:
     """Return the ``(10,)`` numbers of :func:`to_inertia`."""
-    elements = (getattr(message, field) for field in _INERTIA_FIELDS)
+    elements = (getattr(message, field) for field in URDF_INERTIA)
     return np.array([message.m, message.com.x, message.com.y, message.com.z, *elements])
 
 
@@ -286,12 +282,5 @@ class JointOrder:
 
 def matrix_to_quaternion(rotation: Array) -> Quaternion:
     """Convert a ``(3, 3)`` rotation matrix to a unit quaternion."""
-    if tf_transformations is not None:
-        homogeneous = np.eye(4)
-        homogeneous[:3, :3] = rotation
-        x, y, z, w = tf_transformations.quaternion_from_matrix(homogeneous).tolist()
-    else:
-        import transforms3d
-
-        w, x, y, z = transforms3d.quaternions.mat2quat(rotation).tolist()
+    x, y, z, w = pin.Quaternion(rotation).coeffs().tolist()
     return Quaternion(x=x, y=y, z=z, w=w)

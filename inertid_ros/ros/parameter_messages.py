@@ -81,12 +81,11 @@ def known_parameters(
 
 def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:
     split = mass_com_inertia(bodies)
-    rows, columns = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
     return [
         LinkInertia(
             name=name, mass=float(split.mass[index]),
             com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
-            inertia=split.inertia[index][rows, columns], standard_deviation=deviations[index])
+            inertia=split.inertia[index][np.triu_indices(3)], standard_deviation=deviations[index])
         for index, name in enumerate(link_names)]
 
 

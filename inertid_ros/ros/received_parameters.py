@@ -8,7 +8,7 @@ import pinocchio as pin
 
 from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent, symmetric
 from inertid_ros.msg import CoupledDrive, InertialParameters
 from inertid_ros.robot.drives import friction_direction, friction_torque, term_torque
 from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTerm, misnamed
@@ -137,10 +137,7 @@ class ReceivedParameters:
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
     """Return the content of a message as arrays."""
-    inertia = np.zeros((len(message.links), 3, 3))
-    for index, link in enumerate(message.links):
-        xx, xy, xz, yy, yz, zz = link.inertia
-        inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    inertia = np.array([symmetric(link.inertia) for link in message.links]).reshape(-1, 3, 3)
     mass = np.array([link.mass for link in message.links])
     com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
     joints = message.joints

@@ -17,10 +17,9 @@ from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_d
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.regressors.momentum_equations import momentum_regressor
-from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.model import RobotModel
 
-REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _SENSORS = SensorOptions()
 # Of the base's velocity [m/s] and rate [rad/s], and of the rates of joints and wheels ([Naveen2019]_ sec. 6.3).
 RATE_NOISE = (_SENSORS.base_velocity_noise, _SENSORS.base_rate_noise, 5e-5)

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import ModelError, optional_module
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
@@ -48,11 +48,8 @@ def import_mujoco() -> Any:
     ModelError
         MuJoCo is not installed.
     """
-    try:
-        import mujoco
-    except ImportError:
-        raise ModelError("the simulator needs MuJoCo, which is not installed; pip install mujoco") from None
-    return mujoco
+    missing = ModelError("the simulator needs MuJoCo, which is not installed; pip install mujoco")
+    return optional_module("mujoco", missing)
 
 
 def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:

@@ -1,5 +1,6 @@
 """Tasks on a Dask cluster, where what fails fails alone; bags and URDFs from paths and from a store in memory."""
 
+import sys
 from types import SimpleNamespace
 
 import fsspec
@@ -64,10 +65,7 @@ def _without_package(function):
 
 
 def test_a_package_that_is_not_installed_is_one_line(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(fetching.importlib, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(FleetError, match=r"needs the Python package pyarrow; pip install 'inertid_ros\[fleet\]'"):
         fetching.optional("pyarrow.parquet")
 

@@ -18,11 +18,11 @@ pytestmark = IN_ONE_PROCESS
 LIBRARY = ROOT / "inertid_ros"
 ROS_LAYERS = {"ros", "nodes"}
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
-ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
+ROSDEP_KEYS = {"yaml": "python3-yaml", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
-OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
-OPTIONAL |= {"threadpoolctl", "xacro"}
+OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags"}
+OPTIONAL |= {"pyarrow", "threadpoolctl", "xacro"}
 # Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
 OF_ROS = {"rclpy", "rosbag2_py"}
 # LZ4 and Zstandard come with rosbags, Coal with Pinocchio.
@@ -69,6 +69,8 @@ def imported(file: Path) -> dict[str, int]:
             found |= {alias.name.split(".")[0]: node.lineno for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             found[node.module.split(".")[0]] = node.lineno
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "optional_module":
+            found |= {name.value.split(".")[0]: node.lineno for name in node.args[:1] if isinstance(name, ast.Constant)}
     foreign = set(found) - set(sys.stdlib_module_names) - {"inertid_ros"}
     return {name: found[name] for name in foreign}
 

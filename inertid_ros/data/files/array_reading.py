@@ -1,17 +1,18 @@
 """Recordings of other tools: Parquet files, LeRobot data sets, MATLAB files, ``.npz`` files with other names."""
 
-import importlib
+import io
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.errors import FormatError, RecordingError, optional_module
 from inertid_ros.core.formats import Budget, open_file, read_json, read_text
 
 from .table_reading import columns_read, is_quantity, is_time
@@ -49,8 +50,10 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
     Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
     """
     try:
-        _check_mat_size(path)
-        variables = scipy.io.loadmat(path, simplify_cells=True)
+        with open_file(path) as file:
+            content = file.read()
+        _check_mat_size(content)
+        variables = scipy.io.loadmat(io.BytesIO(content), simplify_cells=True)
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; save it again") from None
     except NotImplementedError:
@@ -63,10 +66,8 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
     return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
 
 
-def _check_mat_size(path: Path) -> None:
+def _check_mat_size(content: bytes) -> None:
     """Raise FormatError if a small file would fill the memory."""
-    with open_file(path) as file:
-        content = file.read()
     head, place, budget = "<II" if content[126:128] == b"IM" else ">II", _MAT_HEADER_BYTES, Budget(len(content))
     while place + 8 <= len(content):
         kind, size = struct.unpack_from(head, content, place)
@@ -85,11 +86,15 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
     return columns_read(path, _parquet_columns(path, lambda name: True))
 
 
+def pyarrow(where: str = "") -> ModuleType:
+    """PyArrow with its module ``parquet``; RecordingError, whose message begins with ``where``, without it."""
+    missing = RecordingError(f"{where}Parquet needs the Python package pyarrow; pip install pyarrow")
+    optional_module("pyarrow.parquet", missing)
+    return optional_module("pyarrow", missing)
+
+
 def _parquet_columns(path: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    try:
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise RecordingError(f"{path}: Parquet needs the Python package pyarrow; pip install pyarrow") from None
+    parquet = pyarrow(f"{path}: ").parquet
     try:
         file, budget = parquet.ParquetFile(path), Budget(path.stat().st_size)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]

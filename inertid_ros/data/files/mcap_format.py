@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import Budget, open_file
 from inertid_ros.data.long_recording import ahead
-from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, pieces
+from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, StorageFile, pieces
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
@@ -99,25 +99,11 @@ class MissingPackageError(RecordingError):
     """The Python package that decompresses the chunks of a file is not installed."""
 
 
-class McapFile:
-    """Messages of one file, read from its start up to the first damage; its index is not used.
-
-    Parameters
-    ----------
-    topics : topics to read, which must be CDR; messages of other topics are only counted.
-
-    Attributes
-    ----------
-    types : topic to type of all topics so far.
-    counts : topic to number of messages so far.
-    is_damaged : whether the file lacks its end, or other damage was found so far.
-    """
+class McapFile(StorageFile):
+    """Messages of one file, read from its start up to the first damage; its index is not used."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
-        self.types: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-        self.is_damaged = False
-        self._path, self._topics = path, topics
+        super().__init__(path, topics)
         self._schemas: dict[int, str] = {}
         self._channels: dict[int, str] = {}  # to topic
 

@@ -1,13 +1,13 @@
 """Messages of the SQLite files of a bag."""
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import open_file
-from inertid_ros.data.messages import LATEST_NS, RawMessages
+from inertid_ros.data.messages import LATEST_NS, RawMessages, StorageFile
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 _ROWS_PER_FETCH = 16384
@@ -19,14 +19,8 @@ _UNNAMED_TOPICS_QUERY = "select id from topics where typeof(name) != 'text' or t
 _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions")
 
 
-class SqliteFile:
-    """Messages of one file; see :class:`.McapFile`. If ``topics`` is empty, the messages of all topics are counted."""
-
-    def __init__(self, path: Path, topics: Collection[str]) -> None:
-        self.types: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-        self.is_damaged = False
-        self._topics, self._path = topics, path
+class SqliteFile(StorageFile):
+    """Messages of one file. If ``topics`` is empty, the messages of all topics are counted."""
 
     def batches(self) -> Iterator[tuple[str, RawMessages]]:
         """Yield topics and messages in the order of writing.

@@ -1,17 +1,16 @@
 """Write joint states as tables for other tools: CSV, Parquet, MATLAB."""
 
-import importlib
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
 
-from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.formats import csv_text
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.recording import Recording
+
+from .array_reading import pyarrow
 
 TABLE_CHANNELS = ("time", "position", "velocity", "effort")
 
@@ -40,13 +39,8 @@ def _csv(recording: Recording) -> bytes:
 
 
 def _parquet(recording: Recording) -> bytes:
-    try:
-        arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise RecordingError("Parquet needs the Python package pyarrow; pip install pyarrow") from None
-    out = io.BytesIO()
-    parquet.write_table(arrow.table(_columns(recording)), out)
+    arrow, out = pyarrow(), io.BytesIO()
+    arrow.parquet.write_table(arrow.table(_columns(recording)), out)
     return out.getvalue()
 
 

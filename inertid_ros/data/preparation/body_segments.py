@@ -31,7 +31,7 @@ def segment_channels(recording: Recording, model: RobotModel, options: PrepareOp
         raise RecordingError(
             f"{recording.name}: joint_names lacks {first_few(missing)}; record the pose of every link with mass in the"
             f" world, as SEGMENT.{', SEGMENT.'.join(POSE)} [m, unit quaternion]")
-    poses = recording.position[:, [recording.joint_names.index(name) for name in names]]
+    poses = recording.position[:, recording.columns(names)]
     invalid = np.zeros(len(poses), dtype=bool)
     for segment, pose in zip(model.link_names, np.split(poses, len(model.link_names), axis=1), strict=True):
         pose[:, 3:], wrong = checked_quaternions(pose[:, 3:], f"{recording.name}: {segment}")

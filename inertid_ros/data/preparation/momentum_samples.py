@@ -11,13 +11,12 @@ import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.recordings import PrepareOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
-from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.kinematics import motion_cross
 from inertid_ros.robot.model import RobotModel
 
@@ -26,7 +25,6 @@ from .bandwidth import Spectrum
 from .filtering import Segment
 from .recorded_channels import CleanChannels, joint_columns
 
-_REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _STILL_SPEED_SHARE = 0.01  # share of an axis's highest speed; a slower axis is at rest
 _MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # noise deviations, share of RMS speed; a faster base moves
 _MAX_DRIFT_SHARE = 0.1  # drift between integrated twist and pose over the range of the base's motion
@@ -46,7 +44,7 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
         raise RecordingError(
             f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
             f" {', '.join(recording.joint_names)}); record it as a joint of that name")
-    columns += [recording.joint_names.index(name) for name in wheels]
+    columns += recording.columns(wheels)
     if recording.base_twist is None:
         raise RecordingError(
             f"{recording.name}: base_twist is missing; record the base's odometry or twist; the equations of"
@@ -95,14 +93,14 @@ def _piece(name: str, segment: Segment, model: RobotModel, cutoff: float, option
     velocity = segment.channels.get("velocity")
     v = filtering.derivatives(q, period, (1,))[0] if velocity is None else smooth(velocity)
     twist = smooth(segment.channels["twist"])
-    integrated = dead_reckoning(segment.time, twist, segment.channels.get("pose", _REST_POSE[None])[0])
+    integrated = dead_reckoning(segment.time, twist, segment.channels.get("pose", REST_POSE[None])[0])
     pose = smooth(segment.channels["pose"]) if "pose" in segment.channels else integrated
     usable = filtering.usable_samples(segment, cutoff, options)
     measured = np.zeros((len(q), 6))
     wheels = BaseMotion(model.tree, model.body_prior, model.wheels).wheel_momentum(q[:, :joints], v[:, joints:])
     passed = 2 * cutoff * period  # share of white noise that passes the filter
     removed = np.hstack([segment.channels["twist"] - twist, np.zeros_like(v) if velocity is None else velocity - v])
-    noise = NORMAL_DEVIATION_OVER_MAD * np.median(np.abs(removed), axis=0) * np.sqrt(passed / max(1 - passed, 0.1))
+    noise = MAD_TO_DEVIATION * np.median(np.abs(removed), axis=0) * np.sqrt(passed / max(1 - passed, 0.1))
     if change:
         if "pose" in segment.channels:
             _check_pose(name, segment.time, pose, integrated)

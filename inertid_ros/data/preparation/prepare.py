@@ -236,7 +236,7 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
         return first.options.cutoff_hz
     names = ", ".join(dict.fromkeys(preparation.recording.name for preparation in preparations))
     cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
-    slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
+    slowest = max((other.period for other in others), default=0.0)
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff
 
 

@@ -353,4 +353,4 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     extra = [name for name in recording.joint_names if name not in used]
     if extra:
         _log.info("%s: ignoring joints that are not in the model: %s", recording.name, ", ".join(extra))
-    return [recording.joint_names.index(name) for name in model.joint_names]
+    return recording.columns(model.joint_names)

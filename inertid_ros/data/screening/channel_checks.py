@@ -90,7 +90,7 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
 def _fastest(recording: Recording) -> Array:
     """Highest speed ``(n,)`` that joints keep for some time [rad/s or m/s], without jumps and noise."""
     time, position = recording.time, recording.position
-    steps = max(1, round(_SPEED_WINDOW_S / float(np.median(np.diff(time)))))
+    steps = max(1, round(_SPEED_WINDOW_S / recording.period))
     if len(time) <= steps:
         return np.zeros(position.shape[1])
     speeds = np.abs(position[steps:] - position[:-steps]) / (time[steps:] - time[:-steps])[:, None]
@@ -207,13 +207,12 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
     ratios = velocity_ratio(recording)
     ratios = np.where(np.isfinite(ratios) & (ratios != 0), ratios, 1.0)
     lows, highs = recording.position.min(axis=0), recording.position.max(axis=0)
-    turns = ~model.slides
     out = []
     for index, joint in enumerate(model.joint_names):
         if joint in recording.joint_names:
             column = recording.joint_names.index(joint)
             numbers = lows[column], highs[column], model.limits.lower[index], model.limits.upper[index], ratios[column]
-            out.append(_Range(joint, not turns[index], *map(float, numbers)))
+            out.append(_Range(joint, bool(model.slides[index]), *map(float, numbers)))
     return out
 
 

@@ -7,12 +7,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
 
 # Noise of a channel.
 _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
-NORMAL_DEVIATION_OVER_MAD = 1.4826
-"""Standard deviation over median absolute deviation of normal noise."""
 _ROUNDING_SHARE = 1e-9  # share of the range of a channel; smaller steps are rounding
 _QUANTUM_QUANTILE = 0.1  # quantile of the non-zero steps: one quantum if a channel is quantised
 # Spikes.
@@ -64,7 +62,7 @@ class ChannelNoise:
             first = np.diff(column)
             differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturated values lack noise
             if len(differences):
-                noise[channel] = NORMAL_DEVIATION_OVER_MAD * np.median(differences) / np.sqrt(20)
+                noise[channel] = MAD_TO_DEVIATION * np.median(differences) / np.sqrt(20)
         return cls(np.maximum(noise, resolution(values) if steps is None else steps), len(values))
 
     @property
@@ -131,7 +129,7 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
             window = [values - slope * (at - times[_HALF_WINDOW]) for values, at in zip(window, times, strict=True)]
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
-        nearby = NORMAL_DEVIATION_OVER_MAD * median_of_seven([np.abs(values - middle) for values in window])
+        nearby = MAD_TO_DEVIATION * median_of_seven([np.abs(values - middle) for values in window])
         deviation[rows] = np.maximum(nearby, _SLOPE_SHARE * np.abs(slope))
     return distance, deviation
 

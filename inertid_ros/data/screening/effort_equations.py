@@ -239,7 +239,7 @@ class EffortEquations:
         hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
         for joint, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
             if weight:
-                hessian[np.ix_(joint.parameters, joint.parameters)] += weight * joint.gram
+                hessian[joint.parameters[:, None], joint.parameters] += weight * joint.gram
                 gradient[joint.parameters] += weight * right
         curvature, right = _expanded(before[:size])
         for index, of_body in enumerate(curvature):
@@ -256,9 +256,9 @@ class EffortEquations:
         # squares problem of the other parameters alone.
         bound = np.sort(layout.non_negative) - layout.inertial_size
         bound = size + bound[bound >= 0]
-        free = np.setdiff1d(np.arange(len(before)), bound)
+        free = np.delete(np.arange(len(before)), bound)
         order, count, x = np.append(free, bound), len(free), np.empty_like(gradient)
-        root = np.linalg.cholesky(hessian[np.ix_(order, order)])
+        root = np.linalg.cholesky(hessian[order[:, None], order])
         right, _ = scipy.linalg.lapack.dtrtrs(root, gradient[order], lower=1)
         x[bound] = scipy.optimize.nnls(root[count:, count:].T, right[count:])[0]
         right = right[:count] - root[count:, :count].T @ x[bound]

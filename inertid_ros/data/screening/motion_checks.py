@@ -118,7 +118,7 @@ def shared_samples(recording: Recording, other: Recording) -> float:
 
 def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
     """Bits of distinct pairs of consecutive samples; single samples of coarse numbers occur in many recordings."""
-    columns = [recording.joint_names.index(name) for name in names]
+    columns = recording.columns(names)
     base = [] if recording.base_pose is None else [recording.base_pose]
     samples = np.hstack([recording.position[:, columns], recording.effort[:, columns], *base])
     rows = np.ascontiguousarray(np.hstack([samples[:-1], samples[1:]]))

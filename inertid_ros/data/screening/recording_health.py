@@ -115,9 +115,8 @@ class EffortNoise:
     @classmethod
     def from_recording(cls, recording: Recording, model: RobotModel) -> "EffortNoise":
         """Noise of raw channels, in the order of the model's joints and with the scale of its efforts."""
-        columns = [recording.joint_names.index(name) for name in model.joint_names]
-        effort = np.nan_to_num(recording.effort[:, columns]) * model.effort_scale
-        rate = 1 / float(np.median(np.diff(recording.time)))
+        effort = np.nan_to_num(recording.effort[:, recording.columns(model.joint_names)]) * model.effort_scale
+        rate = 1 / recording.period
         segment = min(len(effort), max(_MIN_NOISE_SEGMENT, len(effort) // _MIN_NOISE_SEGMENTS))
         frequency, density = _welch(recording.time, effort, segment)
         return cls(np.median(density[frequency > 0.25 * rate], axis=0), rate)
@@ -144,7 +143,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     """Health of a recording; ``samples`` prepared from the recording give the cutoff and the noise of efforts."""
     named = model.recorded_joints.joints if model.segmented else model.joint_names
     joints = tuple(name for name in named if name in recording.joint_names)
-    columns = [recording.joint_names.index(name) for name in joints]
+    columns = recording.columns(joints)
     steps = np.diff(recording.time)
     usual = float(np.median(steps))
     lossy = steps > LOST_SAMPLE_PERIODS * usual

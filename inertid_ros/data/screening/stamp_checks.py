@@ -65,7 +65,7 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
     moves = np.ptp(recording.position, axis=0) > _MIN_RANGE
     if not moves.any():
         return ()
-    rate = 1.0 / float(np.median(np.diff(recording.time)))
+    rate = 1.0 / recording.period
     speeds = np.abs(_speeds(recording))[:, moves]
     fast = np.percentile(speeds, 99, axis=0)
     span = float(np.min(np.ptp(recording.position, axis=0)[moves] / np.maximum(fast, 1e-300)))
@@ -213,7 +213,7 @@ def with_joins_apart(recording: Recording) -> Recording:
     fast = np.quantile(np.abs(steps), 0.99, axis=0)
     least = np.where(fast > 0, _JUMP_STEPS * fast, np.inf)
     jumps, enough = np.abs(steps) > least, max(_MIN_JUMPING_SHARE * (fast > 0).sum(), 1)
-    together = np.diff(recording.time) < _MAX_JUMP_PERIODS * np.median(np.diff(recording.time))
+    together = np.diff(recording.time) < _MAX_JUMP_PERIODS * recording.period
     joins = []
     for row in np.flatnonzero(together & (jumps.sum(axis=1) >= enough)).tolist():
         before, after = (slice(max(row - _JUMP_SIDE, 0), row), slice(row + 1, row + 1 + _JUMP_SIDE))

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array, column_counts
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, column_counts
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
 from inertid_ros.regressors.equations import Equations
 
 from .information import Channel, Information, compress
-from .residuals import MAD_TO_DEVIATION
 
 _MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less wheel momentum does not set a scale
 _EXCITED_SHARE = 1e-9  # of the largest singular value; smaller values are directions that motion does not excite

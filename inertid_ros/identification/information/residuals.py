@@ -26,7 +26,6 @@ from inertid_ros.robot.kinematics import BATCH, batches
 _FIRST_LAGS = 1024
 _SEGMENT_LAGS = 3  # length of a segment over the number of lags
 _WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation times, the usual automatic choice
-MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
 _TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces per recording
 _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
 _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number

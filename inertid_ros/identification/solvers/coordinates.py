@@ -19,6 +19,7 @@ from inertid_ros.core.inertial_parameters import (
     from_pseudo_inertia,
     pseudo_inertia,
 )
+from inertid_ros.core.qr import is_positive_definite
 from inertid_ros.identification.information.information import Information
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
@@ -67,7 +68,7 @@ class Entropic:
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)
         sign, logarithm = np.linalg.slogdet(S)
-        if not _inside(S):
+        if not is_positive_definite(S):
             return np.inf
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
@@ -85,7 +86,7 @@ class Riemannian:
 
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)
-        if not _inside(S):
+        if not is_positive_definite(S):
             return np.inf
         return float(0.5 * np.sum(np.log(np.linalg.eigvalsh(S)) ** 2))
 
@@ -108,14 +109,6 @@ class Riemannian:
 
 Distance = Quadratic | Entropic | Riemannian
 """A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates, with derivatives."""
-
-
-def _inside(S: Array) -> bool:
-    try:
-        np.linalg.cholesky(S)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _trace_with_basis(matrices: Array) -> Array:

@@ -23,7 +23,7 @@ from scipy.linalg import block_diag, lapack
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.core.qr import append_rows
+from inertid_ros.core.qr import append_rows, is_positive_definite
 
 from .convex_program import ConvexProgram, Solution
 
@@ -310,11 +310,8 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
     """
     S = convex_program.matrices(x)
     scalars = x[convex_program.positive]
-    try:
-        np.linalg.cholesky(S)
-    except np.linalg.LinAlgError:
-        raise IdentificationError(
-            "solver: the prior is not physically consistent; correct the URDF's inertias") from None
+    if not is_positive_definite(S):
+        raise IdentificationError("solver: the prior is not physically consistent; correct the URDF's inertias")
     if (scalars <= 0).any():
         raise IdentificationError(
             "solver: a friction or rotor inertia at the start is not positive; give positive values")

@@ -1,6 +1,5 @@
 """Solvers by CVXPY, imported when they are needed: Clarabel for any convex program, OSQP for bodies of point masses."""
 
-import importlib
 import logging
 import time
 import warnings
@@ -14,7 +13,7 @@ import scipy
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import IdentificationError, optional_module
 from inertid_ros.core.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
@@ -111,12 +110,8 @@ def solve_by_cvxpy(convex_program: ConvexProgram, solver: CvxpySolver = CLARABEL
 
 
 def _cvxpy(solver: str = CLARABEL.name) -> ModuleType:
-    try:
-        cp = importlib.import_module("cvxpy")
-    except ImportError:
-        raise IdentificationError(
-            "solver 'clarabel' and regularizer 'point_mass' need CVXPY, which is not installed; pip install cvxpy"
-        ) from None
+    cp = optional_module("cvxpy", IdentificationError(
+        "solver 'clarabel' and regularizer 'point_mass' need CVXPY, which is not installed; pip install cvxpy"))
     if solver.upper() not in cp.installed_solvers():
         raise IdentificationError(f"solver '{solver}' is not installed; pip install {solver}")
     return cp

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.core.errors import InertidError, ModelError, optional_module
 from inertid_ros.core.worker import Worker, WorkerProcess
 
 _CACHE_VARIABLE = "ROBOT_DESCRIPTIONS_CACHE"
@@ -128,11 +128,8 @@ class Unreadable(NamedTuple):
 
 def collision_library() -> ModuleType:
     """Coal; ModelError if it is not installed."""
-    try:
-        import coal
-    except ImportError:
-        raise ModelError("meshes and exact distances need coal; install pinocchio with collision support") from None
-    return coal
+    missing = ModelError("meshes and exact distances need coal; install pinocchio with collision support")
+    return optional_module("coal", missing)
 
 
 def mesh_file(path: Path, scale: tuple[float, float, float]) -> MeshFile:
