@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pinocchio as pin
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
@@ -29,6 +28,11 @@ from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
 if TYPE_CHECKING:
     from inertid_ros.excitation.plan import Plan
+
+try:
+    import tf_transformations
+except ImportError:  # then transforms3d, which tf_transformations wraps with ROS conventions, is used directly
+    tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
 _CDR_ENCAPSULATION_BYTES = 4  # the second byte holds the byte order
@@ -282,5 +286,12 @@ class JointOrder:
 
 def matrix_to_quaternion(rotation: Array) -> Quaternion:
     """Convert a ``(3, 3)`` rotation matrix to a unit quaternion."""
-    x, y, z, w = pin.Quaternion(rotation).coeffs().tolist()
+    if tf_transformations is not None:
+        homogeneous = np.eye(4)
+        homogeneous[:3, :3] = rotation
+        x, y, z, w = tf_transformations.quaternion_from_matrix(homogeneous).tolist()
+    else:
+        import transforms3d
+
+        w, x, y, z = transforms3d.quaternions.mat2quat(rotation).tolist()
     return Quaternion(x=x, y=y, z=z, w=w)

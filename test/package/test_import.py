@@ -18,10 +18,10 @@ pytestmark = IN_ONE_PROCESS
 LIBRARY = ROOT / "inertid_ros"
 ROS_LAYERS = {"ros", "nodes"}
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
-ROSDEP_KEYS = {"yaml": "python3-yaml", "pinocchio": "pinocchio"}
+ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
-OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags"}
+OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
 OPTIONAL |= {"pyarrow", "threadpoolctl", "xacro"}
 # Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
 OF_ROS = {"rclpy", "rosbag2_py"}
