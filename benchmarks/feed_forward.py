@@ -99,7 +99,7 @@ def errors_of(seed: int) -> dict[str, tuple[float, float, float]]:
     for name, feed in feeds.items():
         pd, pid = (1e3 * tracking(robot, curve, feed, integral) for integral in (0.0 * P, INTEGRAL))
         rms = [float(np.sqrt(np.mean(error**2))) for error in (pd, pid)]
-        rows[name] = (*rms, float(np.abs(pd).max()))
+        rows[name] = (rms[0], rms[1], float(np.abs(pd).max()))
     return rows
 
 
