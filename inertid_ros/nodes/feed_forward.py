@@ -92,7 +92,7 @@ class FeedForward(Node):
             raise ConfigurationError("is of another robot than before; restart feed_forward to change the robot")
         if self.parameters is None:
             self.parameters = ParameterSubscriber(self, robot, self.topic, only_use=self.options.only_use)
-        self.robot = robot
+        self.robot, self.no_robot = robot, ""
         self.manager.joints = robot.recorded_joints.recorded(robot.joint_names)
 
     def _poll(self) -> None:
@@ -105,7 +105,7 @@ class FeedForward(Node):
 
     def problem(self) -> str:
         """Return why no trajectory can be filled now, in one line; empty if one can."""
-        if self.parameters is None:
+        if self.parameters is None or self.no_robot:
             return self.no_robot
         self.parameters.update()
         return self._parameter_problem(self.parameters) or self.manager.problem() or self._interface_problem()
@@ -150,11 +150,12 @@ class FeedForward(Node):
             raise InertidError(problem)
         assert self.robot is not None and self.parameters is not None
         curve, step_s = self._curve(message), self.options.step_s
-        steps = [np.linspace(*ends, max(int(np.ceil((ends[1] - ends[0]) / step_s - 1e-9)), 1), endpoint=False)
-            for ends in zip(curve.time[:-1], curve.time[1:], strict=True)]
-        time = np.concatenate([*steps, curve.time[-1:]])
-        if len(time) > MAX_KNOTS:
-            raise InertidError(f"joint trajectory: takes {time[-1]:.0f} s, at most {MAX_KNOTS * step_s:.0f} s fit")
+        counts = np.maximum(np.ceil(np.diff(curve.time) / step_s - 1e-9), 1.0)
+        if counts.sum() >= MAX_KNOTS:
+            raise InertidError(
+                f"joint trajectory: needs {counts.sum():.0f} points, at most {MAX_KNOTS} fit; send it in parts")
+        ends = zip(curve.time[:-1], curve.time[1:], counts.astype(int), strict=True)
+        time = np.concatenate([*(np.linspace(*piece, endpoint=False) for piece in ends), curve.time[-1:]])
         motion = curve.sample(time)
         effort = self.parameters.inverse_dynamics(*motion)
         check_efforts(effort, self.robot.limits.effort, self.manager.joints, time, "joint trajectory")
@@ -187,7 +188,7 @@ class FeedForward(Node):
             if self.commands is None or not self.commands.has_controller:
                 raise InertidError(_NO_CONTROLLER if self.commands is None else self.commands.problem())
             self.commands.publish(self.filled(message))
-            self.sent += 1
+            self.sent, self.refusal = self.sent + 1, ""
         except InertidError as error:
             self._refuse(str(error))
 
@@ -232,7 +233,7 @@ class FeedForward(Node):
             goal.abort()
             return refused
         key = bytes(goal.goal_id.uuid)
-        self.sent, self.goals[key] = self.sent + 1, sent
+        self.sent, self.refusal, self.goals[key] = self.sent + 1, "", sent
         if goal.is_cancel_requested:
             sent.cancel_goal_async()
         answer = await sent.get_result_async()
@@ -257,8 +258,8 @@ class FeedForward(Node):
             "Filled": self.sent, "Refused": self.refused}
         return [judged(
             "trajectories", values,
-            (STALE, "" if parameters is not None else self.no_robot),
-            (WARN, self.problem()), (WARN, self.refusal),
+            (STALE, self.no_robot),
+            (WARN, self.problem()), (WARN, self.refusal), (WARN, "" if parameters is None else parameters.refusal),
             otherwise="ready")]
 
 

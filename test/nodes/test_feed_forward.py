@@ -166,6 +166,10 @@ def _late(message: JointTrajectory) -> None:
         point.time_from_start.sec += 1
 
 
+def _set_last_time(message: JointTrajectory) -> None:
+    message.points[-1].time_from_start.sec = 1_000_000
+
+
 def _fast(message: JointTrajectory) -> None:
     for point in message.points:
         point.accelerations = [400.0, 0.0]
@@ -191,6 +195,7 @@ def test_trajectories_that_cannot_be_filled_are_refused_and_a_stop_passes(rig: R
             (_set("joint_names", ["wrist", "elbow"]), "expected ['shoulder', 'elbow']"),
             (_set("points", trajectory().points[:1]), "begins with a motion to its first point"),
             (_late, "begins with a motion to its first point"),
+            (_set_last_time, "needs 50000000 points, at most 100000 fit"),
             (_fast, "elbow needs"),
             (lambda message: message.points[1].positions.append(1.0), "positions do not have 2 values"),
             (lambda message: message.points.reverse(), "time_from_start does not increase")):
@@ -221,8 +226,10 @@ def test_nothing_is_known_of_the_robot_or_its_controller(tmp_path: Path) -> None
         feed.parameters._receive(parameters())
         assert "the parameter controller is empty" in feed.problem()
         feed.receive_description(String(data=URDF.replace("elbow", "wrist")))
-        assert feed.no_robot == (
+        assert feed.problem() == (
             "robot_description: is of another robot than before; restart feed_forward to change the robot")
+        feed.receive_description(String(data=URDF))
+        assert "the parameter controller is empty" in feed.problem()
 
 
 PROBE = """
