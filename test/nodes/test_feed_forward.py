@@ -149,7 +149,7 @@ def test_the_controller_receives_the_torque_of_the_identified_robot(rig: Rig) ->
     expected = expected_effort(TRUTH.pinocchio, points.position, points.velocity, points.acceleration)
     if not rig.feed.options.gravity:
         data = TRUTH.pinocchio.createData()
-        expected -= [pin.computeGeneralizedGravity(TRUTH.pinocchio, data, q) for q in points.position]
+        expected -= [pin.computeGeneralizedGravity(TRUTH.pinocchio, data, q).copy() for q in points.position]
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
 
 
