@@ -1,6 +1,6 @@
 """Predict torque from identified parameters: along a motion for feed-forward control, or of a recording by cause."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
         motion, recorded, equations.predict(parameters, samples),
         np.sqrt(prediction_variance(equations, covariance, samples)),
         np.where(model.limits.effort > 0, model.limits.effort, np.inf))
-    _check_limits(prediction, path)
+    check_efforts(prediction.torque, prediction.limit, recorded, motion.time, path)
     return prediction
 
 
@@ -165,10 +165,12 @@ def _samples(motion: Plan) -> Samples:
         motion.time, motion.position, motion.velocity, motion.acceleration, np.zeros(every.shape), every, every[:, 0])
 
 
-def _check_limits(prediction: TorquePrediction, path: str | Path) -> None:
-    excess = np.abs(prediction.torque) - prediction.limit
-    row, joint = np.unravel_index(np.argmax(excess), excess.shape)
-    if excess[row, joint] > 0:
+def check_efforts(
+        torque: Array, limit: Array, joint_names: Sequence[str], time: Array, where: str | Path) -> None:
+    """Raise ExcitationError unless torque ``(N, n)`` at times ``(N,)`` [s] keeps the limits ``(n,)`` of the URDF."""
+    excess = np.abs(torque) - limit
+    row, joint = map(int, np.unravel_index(np.argmax(excess), excess.shape))
+    if not excess[row, joint] <= 0:  # or not a number
         raise ExcitationError(
-            f"{path}: {prediction.joint_names[joint]} needs {abs(prediction.torque[row, joint]):.3g} N m or N at"
-            f" {prediction.motion.time[row]:.2f} s, and the URDF allows {prediction.limit[joint]:.3g}; move slower")
+            f"{where}: {joint_names[joint]} needs {abs(torque[row, joint]):.3g} N m or N at {time[row]:.2f} s, and the"
+            f" URDF allows {limit[joint]:.3g}; move slower")

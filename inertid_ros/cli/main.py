@@ -149,8 +149,8 @@ def _parser() -> argparse.ArgumentParser:
     export = add("export", "write a result for a simulator, as a table, or as samples for domain randomisation", force)
     _take(export, "result", "RESULT_DIR", "")
     written = export.add_mutually_exclusive_group(required=True)
-    _take(written, "--to", None, "mjcf: MuJoCo; drake: URDF with rotor inertia; csv: parameters and their intervals",
-        choices=("mjcf", "drake", "csv"))
+    _take(written, "--to", None, "mjcf: MuJoCo; drake: URDF with rotor inertia; isaaclab: values of actuators; csv:"
+        " parameters and their intervals", choices=("mjcf", "drake", "isaaclab", "csv"))
     _take(written, "--samples", "N", "consistent parameters drawn from their uncertainty", type=_number(1, 10_000))
     _take(export, "--onto", "FILE", "MJCF of the robot to update, with the joint names of the URDF", default="")
     _take(export, "--output", "FILE", "file to write; CSV for samples", required=True)

@@ -48,3 +48,5 @@ def _print(outcome: PayloadOutcome) -> None:
         print(f"noticed: {finding}")
     print(f"URScript: {content['as_robots_take_it']['set_target_payload']['script']}")
     print(f"libfranka: {content['as_robots_take_it']['setLoad']['call']}")
+    print(f"KUKA: LOAD={content['as_robots_take_it']['LOAD']}")
+    print(f"ABB: loaddata {content['as_robots_take_it']['loaddata']}")

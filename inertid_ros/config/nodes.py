@@ -222,6 +222,26 @@ class AdaptationNodeOptions:
     monitor: StateMonitorOptions = section(StateMonitorOptions)
 
 
+@attrs.frozen
+class FeedForwardOptions:
+    """Parameters of the feed-forward node, which are fixed while it runs."""
+
+    urdf: str = option("", "URDF file; empty takes the topic robot_description")
+    controller: str = option("", "name of the trajectory controller, which must command efforts; the node reads its"
+        " command_interfaces")
+    command_interface: str = option("joint_trajectory", "topic or action of this name: taken below the node's name, and"
+        " sent below the controller's", choices=("joint_trajectory", "follow_joint_trajectory"))
+    result: str = option("", "result directory of the calibrated robot, published on ~/parameters; empty: see"
+        " parameters")
+    parameters: str = option("identifier/parameters", "topic of the identified parameters")
+    only_use: bool = option(False, "refuse parameters whose verdict is not 'use'")
+    max_age_s: float = option(0.0, "trajectories are refused if the parameters are older [s]; 0: no limit", 0.0, 1e9)
+    gravity: bool = option(True, "add the torque of gravity; false if the robot adds it to commanded efforts itself")
+    step_s: float = option(0.02, "points further apart get points between them, since the controller interpolates"
+        " efforts linearly [s]", 0.001, 1.0)
+    robot: RobotOptions = section(RobotOptions)
+
+
 NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),
     "recorder": ((RecorderOptions, ""),),
@@ -232,6 +252,7 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "replay": ((ReplayOptions, ""),),
     "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
     "adaptation": ((AdaptationNodeOptions, ""),),
+    "feed_forward": ((FeedForwardOptions, ""),),
 }
 """Option classes of each node, each with the prefix of the keys of its parameters."""
 
@@ -259,6 +280,7 @@ NODE_EFFECTS = (
     Effect("limits.effort limits.effort_fraction", {"control.effort_fraction": ()}),
     Effect("control.speed control.dead_zone control.friction_weight control.masses control.inside_links",
         {"control.law": ("natural", "pullback")}),
+    Effect("parameters max_age_s", {"result": ABSENT}),
     Effect("odometry monitor.wheel_speed monitor.base_speed monitor.base_rate", {"robot.base": ("free",)}),
     Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}),
 )

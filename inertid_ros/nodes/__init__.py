@@ -9,7 +9,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 MODULES = {"excitation": f"{__name__}.excitation.node"} | {
     name: f"{__name__}.{name}" for name in (
-        "recorder", "identifier", "online", "calibrate", "measure_payload", "replay", "simulator", "adaptation")}
+        "recorder", "identifier", "online", "calibrate", "measure_payload", "replay", "simulator", "adaptation",
+        "feed_forward")}
 """Map from executable to the module with its ``main()``; CMakeLists.txt installs the executables."""
 
 _FLOWS = ("calibrate", "measure_payload")

@@ -26,13 +26,13 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
+from inertid_ros.ros.goal_node import GoalNode
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.result_publication import KeptResult, Publication
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY
 
-from .goal_node import GoalNode
 from .spin import run_node
 
 _RELATIVE_ERRORS = ("train_relative_error", "validation_relative_error", "prior_relative_error")

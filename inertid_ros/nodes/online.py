@@ -29,11 +29,11 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import JointOrder, to_inertia, to_nanoseconds, to_time
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
+from inertid_ros.ros.goal_node import GoalNode
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import value_fields
 from inertid_ros.ros.topics import LATCHED, STEADY, PolledSubscription, recording_profile
 
-from .goal_node import GoalNode
 from .spin import run_node
 
 _STATES_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.5, 2.0

@@ -208,12 +208,20 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
       flange, whose frame is ``tool0`` in the URDFs of ur_description.
     - libfranka's ``Robot::setLoad`` and franka_msgs/SetLoad: inertia about the centre of mass, column after column;
       ``F_x_Cload`` from the flange, whose frame is ``panda_link8`` or ``fr3_link8`` in the URDFs of franka_description.
+    - Franka Desk: ``endeffector-config.json`` of an end effector archive, with matrices column after column.
+    - KUKA's ``LOAD`` and ABB's ``loaddata``: millimetres, and moments about the principal axes through the centre of
+      mass; ``A``, ``B`` and ``C`` turn about z, the new y and the newest x [degrees], ABB's quaternion is w x y z.
     - geometry_msgs/InertiaStamped: inertia about the centre of mass.
     """
     mass, com = payload.mass.value, payload.com_vector.tolist()
     by_columns: list[float] = payload.inertia_matrix.ravel(order="F").tolist()
     elements = dict(zip(_ELEMENTS, (quantity.value for quantity in payload.inertia), strict=True))
     ur = [elements[name] for name in ("xx", "yy", "zz", "xy", "xz", "yz")]
+    moments, axes = np.linalg.eigh(payload.inertia_matrix)
+    turn = scipy.spatial.transform.Rotation.from_matrix(axes * np.linalg.det(axes))  # a right-handed frame
+    place = [*(1e3 * payload.com_vector), *turn.as_euler("ZYX", degrees=True)]
+    turned = turn.as_quat(canonical=True)[[3, 0, 1, 2]].tolist()
+    frame, kuka, abb = ([f"{value:.7f}" for value in values] for values in (place, moments, turned))
     return {
         "set_target_payload": {
             "m": mass,
@@ -227,6 +235,11 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
             "load_inertia": by_columns,
             "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})",
         },
+        "endeffector-config.json": {
+            "id": "payload", "name": "payload", "color": "#808080", "mass": mass, "centerOfMass": com,
+            "transformation": np.eye(4).ravel().tolist(), "inertia": by_columns},
+        "LOAD": f"{{M {mass:.4f},CM {{{_fields('XYZABC', frame)}}},J {{{_fields('XYZ', kuka)}}}}}",
+        "loaddata": f"[{mass:.4f},[{','.join(frame[:3])}],[{','.join(abb)}],{','.join(kuka)}]",
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},
             "inertia": {"m": mass, "com": dict(zip("xyz", com, strict=True))}
@@ -237,6 +250,10 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:
     return {"value": quantity.value, "standard_deviation": quantity.deviation, "interval": list(quantity.interval)}
+
+
+def _fields(names: str, values: list[str]) -> str:
+    return ",".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
 
 
 def _numbers(values: list[float]) -> str:

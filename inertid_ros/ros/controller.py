@@ -91,12 +91,12 @@ class ControllerManager:
         self._name = controller.strip("/").rpartition("/")[2]
         self._controllers: list[Any] | None = None  # from the last answer
         self._tolerances: list[float] | None = None
-        self._questions: tuple[_Question, _Question] | None = None
+        self._questions: tuple[Question, Question] | None = None
         service = _list_controllers()
         if self._name and service is not None:
             self._questions = (
-                _Question(node, service, "controller_manager/list_controllers"),
-                _Question(node, GetParameters, f"{controller}/get_parameters"))
+                Question(node, service, "controller_manager/list_controllers"),
+                Question(node, GetParameters, f"{controller}/get_parameters"))
 
     def poll(self, now: float) -> None:
         """Process answers, and send requests that are due; to be called at every tick with the steady clock [s]."""
@@ -154,7 +154,7 @@ def _inactivity(controller: Any) -> str:
     return f"{name} is {controller.state}; activate it: ros2 control switch_controllers --activate {name}"
 
 
-class _Question:
+class Question:
     """Client that calls a service periodically, without blocking."""
 
     def __init__(self, node: Node, service: Any, name: str) -> None:

@@ -18,6 +18,7 @@ from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.msg import UserTerm as UserTermMessage
+from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
@@ -44,6 +45,18 @@ def to_inertial_parameters(
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),
         knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability])
+
+
+def stored_parameters(result: Result, stamp: Time) -> InertialParameters:
+    """Make the message for controllers from a result directory; ResultError if its report has no verdict."""
+    with as_written(result.directory / REPORT):
+        verdict = Verdict(result.report["verdict"])
+        status = InertialParameters.PASSED if "validation" in result.report else InertialParameters.NOT_VALIDATED
+    return InertialParameters(
+        header=Header(stamp=stamp), sequence=1, model_hash=result.model.hash,
+        validation_status=InertialParameters.REJECTED if verdict is Verdict.REJECT else status,
+        verdict=_VERDICT_CONSTANTS[verdict], validation_relative_error=float("nan"),
+        **value_fields(result.model, result.parameters, result.covariance))
 
 
 def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:

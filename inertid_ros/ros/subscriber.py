@@ -12,6 +12,7 @@ from inertid_ros.core.errors import one_line
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel
 
+from .conversions import to_nanoseconds
 from .received_parameters import ReceivedParameters, from_inertial_parameters
 from .topics import LATCHED
 
@@ -39,6 +40,7 @@ class ParameterSubscriber:
     ----------
     model : pinocchio.Model
     refused : number of messages that were refused.
+    refusal : why the last message was refused, in one line; empty if it was accepted.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class ParameterSubscriber:
         speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
         self._in_use = ReceivedParameters(InertialParameters(), robot.body_prior, drives, *speeds)
         self._data = self.model.createData()
-        self.refused = 0
+        self.refused, self.refusal = 0, ""
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
 
     @property
@@ -81,6 +83,12 @@ class ParameterSubscriber:
         self._in_use = received
         return True
 
+    @property
+    def stamp_ns(self) -> int | None:
+        """Stamp of the parameters in use [ns]; None while the URDF's parameters are in use."""
+        message = self._in_use.message
+        return to_nanoseconds(message.header.stamp) if message.links else None
+
     def drive(self, term: str) -> Array:
         """Return a drive term in use ``(n,)``, one of :data:`~inertid_ros.config.robot.DRIVE_TERMS`."""
         return self._in_use.drives[term]
@@ -90,22 +98,28 @@ class ParameterSubscriber:
         return self._in_use.friction(velocity)
 
     def inverse_dynamics(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Return the torque ``(n,)`` of a motion of a robot with a fixed base.
+        """Return the torque of a motion of a robot with a fixed base, ``(n,)`` or ``(N, n)`` like its arguments.
 
         It is the sum of bodies, rotors, friction, stiffness and user terms, without the sensor's offset.
         """
-        state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
-        load = pin.rnea(self.model, self._data, *state)
-        rows = state[0][None], state[1][None], state[2][None]
-        return load + self._in_use.drive_torque(rows, load[None])[0]
+        q, v, a = (np.atleast_2d(values) for values in (position, velocity, acceleration))
+        load = np.array([pin.rnea(self.model, self._data, *state) for state in zip(q, v, a, strict=True)])
+        torque: Array = load + self._in_use.drive_torque((q, v, a), load)
+        return torque.reshape(np.shape(position))
+
+    def gravity(self, position: Array) -> Array:
+        """Return the torque of gravity on the bodies at joint positions, ``(n,)`` or ``(N, n)`` like these."""
+        torque = [pin.computeGeneralizedGravity(self.model, self._data, q) for q in np.atleast_2d(position)]
+        return np.reshape(torque, np.shape(position))
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
         if reason := self._objection(received):
             self.refused += 1
-            reason = one_line(f"parameters {message.sequence} refused: {reason}; the last good parameters stay in use")
-            self._logger.error(reason)
+            self.refusal = one_line(f"parameters {message.sequence} refused: {reason}")
+            self._logger.error(f"{self.refusal}; the last good parameters stay in use")
             return
+        self.refusal = ""
         with self._lock:
             self._waiting = received
         self._logger.info(f"parameters {message.sequence} received for {len(message.links)} links")

@@ -1,4 +1,4 @@
-"""Write the parameters of a result for MuJoCo and Drake, and compare their torque with that of the result.
+"""Write the parameters of a result for MuJoCo, Drake and Isaac Lab, and compare their torque with that of the result.
 
 MuJoCo's own writer keeps six digits, so MJCF is written here.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+import yaml
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
@@ -29,12 +30,17 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from .mujoco_model import import_mujoco, refusals
 
 MJCF_TERMS = {"rotor_inertia": "armature", "viscous": "damping", "coulomb": "frictionloss", "stiffness": "stiffness"}
-TERMS = {"mjcf": (*MJCF_TERMS,), "drake": ("rotor_inertia", "viscous")}
+TERMS = {
+    "mjcf": (*MJCF_TERMS,), "drake": ("rotor_inertia", "viscous"), "isaaclab": ("rotor_inertia", "viscous", "coulomb")}
 """Drive terms that a format can hold; all formats hold bodies."""
 REST = "smooth change of friction's sign, spin of rotors"  # what no parameter of its own causes
 _ROUNDING = 1e-9  # of a joint's torque
 _DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
+_ISAACLAB_COMMENT = """\
+# Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
+# are those of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
+"""
 _CHANGED_INERTIA = ("inertiafromgeom", "balanceinertia", "boundmass", "boundinertia", "settotalmass")
 
 
@@ -96,7 +102,11 @@ def export(result: Result, name: str, onto: str | Path = "") -> Export:
     parameters[layout.drive("offset")] = 0.0
     bodies, drives = simulated_part(model, parameters, name)
     urdf = write_urdf(model, bodies, drives)
-    text = _drake_text(model, drives, urdf) if name == "drake" else _mjcf_text(model, drives, urdf, onto)
+    if name == "isaaclab":
+        stribeck = parameters[layout.drive("stribeck")] if "stribeck" in layout.drive_terms else 0.0
+        text = _isaaclab_text(model, drives, drives["coulomb"] + np.maximum(stribeck, 0.0))
+    else:
+        text = _drake_text(model, drives, urdf) if name == "drake" else _mjcf_text(model, drives, urdf, onto)
     causes = {**{term: every[layout.drive(term)] for term in layout.drive_terms if term not in TERMS[name]},
         "couplings": every[layout.coupling_start : layout.term_start],
         **{term.name: every[layout.term(index)] for index, term in enumerate(layout.terms)}}
@@ -109,6 +119,15 @@ def export(result: Result, name: str, onto: str | Path = "") -> Export:
     size, off, *sizes = (np.sqrt(np.mean(values**2, axis=0)) for values in (torque, error, *lost.values()))
     large = {cause: values for cause, values in zip(lost, sizes, strict=True) if (values > _ROUNDING * size).any()}
     return Export(text, size, off, large)
+
+
+def _isaaclab_text(model: RobotModel, drives: Mapping[str, Array], breakaway: Array) -> str:
+    """YAML with fields of Isaac Lab's actuators; ``breakaway (n,)`` is the friction of joints at rest [N m or N]."""
+    fields = {"armature": drives["rotor_inertia"], "friction": breakaway, "dynamic_friction": drives["coulomb"],
+        "viscous_friction": drives["viscous"]}
+    by_joint = {key: dict(zip(model.joint_names, values.tolist(), strict=True)) for key, values in fields.items()}
+    content = {"joint_names_expr": list(model.joint_names), **by_joint}
+    return _ISAACLAB_COMMENT + yaml.safe_dump(content, sort_keys=False, width=1000)
 
 
 def _drake_text(model: RobotModel, drives: Mapping[str, Array], urdf: str) -> str:

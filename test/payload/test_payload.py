@@ -1,5 +1,6 @@
 """Payloads: the equations of what a robot holds, the bodies that they leave possible, and the tool frame."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -130,21 +131,47 @@ def test_the_tool_frame_places_what_it_holds_as_pinocchio_does():
         ToolFrame.from_link(model, "hand")
 
 
-def test_robots_take_inertia_about_the_centre_of_mass():
-    """In their order: URScript xx yy zz xy xz yz, libfranka column after column, ROS named."""
-
+def _payload_with(inertia, com=(0.1, 0.2, 0.3)):
     def fixed(value):
         return Quantity(value, 0.0, (value, value))
 
-    inertia = (0.1, 0.01, 0.02, 0.2, 0.03, 0.25)
-    nothing = np.zeros(0)
-    payload = Payload(
-        ToolFrame("tool0", 0, np.eye(10)), fixed(2.0), tuple(map(fixed, (0.1, 0.2, 0.3))), tuple(map(fixed, inertia)),
-        np.zeros((10, 10)), nothing, equations_with(np.eye(10), np.zeros(10)),
+    return Payload(
+        ToolFrame("tool0", 0, np.eye(10)), fixed(2.0), tuple(map(fixed, com)), tuple(map(fixed, inertia)),
+        np.zeros((10, 10)), np.zeros(0), equations_with(np.eye(10), np.zeros(10)),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_principal_axes_of_robots_give_the_inertia_back(seed):
+    """KUKA turns about z, the new y and the newest x; ABB takes a quaternion, w first; both take millimetres."""
+    rng = np.random.default_rng(seed)
+    square = rng.normal(size=(3, 3))
+    inertia = square @ square.T + 0.1 * np.eye(3)
+    taken = as_robots_take_it(_payload_with(inertia[np.triu_indices(3)], rng.normal(size=3)))
+    mass, x, y, z, *angles, jx, jy, jz = map(float, re.findall(r"-?[\d.]+", taken["LOAD"]))
+    turn = np.eye(3)
+    for angle, (i, j) in zip(np.radians(angles), ((0, 1), (2, 0), (1, 2)), strict=True):
+        step = np.eye(3)
+        step[[i, j], [i, j]], step[i, j], step[j, i] = np.cos(angle), -np.sin(angle), np.sin(angle)
+        turn = turn @ step
+    np.testing.assert_allclose(turn @ np.diag([jx, jy, jz]) @ turn.T, inertia, atol=1e-4)
+    rapid = [float(number) for number in re.findall(r"-?[\d.]+", taken["loaddata"])]
+    w, *axis = rapid[4:8]
+    turn = pin.Quaternion(w, *axis).toRotationMatrix()
+    np.testing.assert_allclose(turn @ np.diag(rapid[8:]) @ turn.T, inertia, atol=1e-4)
+    com = 1e3 * np.array(taken["setLoad"]["F_x_Cload"])
+    np.testing.assert_allclose([(x, y, z), rapid[1:4]], [com, com], atol=1e-5)
+    assert mass == rapid[0] == 2.0
+
+
+def test_robots_take_inertia_about_the_centre_of_mass():
+    """In their order: URScript xx yy zz xy xz yz, libfranka column after column, ROS named."""
+
+    payload = _payload_with((0.1, 0.01, 0.02, 0.2, 0.03, 0.25))
     taken = as_robots_take_it(payload)
     assert taken["set_target_payload"]["inertia"] == [0.1, 0.2, 0.25, 0.01, 0.02, 0.03]
     assert taken["setLoad"]["load_inertia"] == [0.1, 0.01, 0.02, 0.01, 0.2, 0.03, 0.02, 0.03, 0.25]
+    assert taken["endeffector-config.json"]["inertia"] == taken["setLoad"]["load_inertia"]
     message = taken["geometry_msgs/InertiaStamped"]["inertia"]
     assert (message["ixx"], message["iyz"], message["com"]["z"]) == (0.1, 0.03, 0.3)
     shift = np.array([0.1, 0.2, 0.3])

@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 from lxml import etree
 from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import load_with, random_bodies, random_urdf
@@ -148,6 +149,54 @@ def test_the_urdf_for_drake_has_bodies_damping_and_rotors(seed):
     expected = simulated_torque(model, *simulated_part(model, result.parameters, "drake"), states)
     np.testing.assert_allclose(simulated, expected, atol=1e-9 * np.abs(expected).max())
     assert exported.lost.keys() == {"coulomb", "stiffness", "stribeck"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_values_for_isaac_lab_and_the_urdf_predict_the_exported_part(seed):
+    """PhysX: armature in the joint-space inertia, and friction that opposes the motion; breakaway friction at rest."""
+    model = load_model(random_urdf(np.random.default_rng(seed), 4))
+    result, states = _result(model, seed), sample_states(model, 5)
+    exported = export(result, "isaaclab")
+    content = yaml.safe_load(exported.text)
+    assert content.pop("joint_names_expr") == list(model.joint_names)
+    values = {key: np.array([joints[name] for name in model.joint_names]) for key, joints in content.items()}
+    tree = pin.buildModelFromXML(export(result, "drake").text)
+    data = tree.createData()
+    bodies = np.array([pin.rnea(tree, data, *state) for state in zip(states.q, states.v, states.a, strict=True)])
+    friction = values["viscous_friction"] * states.v + values["dynamic_friction"] * np.sign(states.v)
+    expected = simulated_torque(model, *simulated_part(model, result.parameters, "isaaclab"), states)
+    torque = bodies + values["armature"] * states.a + friction
+    np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
+    stribeck = result.parameters[model.layout.drive("stribeck")]
+    np.testing.assert_allclose(values["friction"] - values["dynamic_friction"], stribeck, rtol=1e-9)
+    assert exported.lost.keys() == {"stiffness", "stribeck"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drake_predicts_the_exported_part_of_random_robots(seed):
+    plants = pytest.importorskip("pydrake.multibody.plant", reason="Drake is not installed: pip install drake")
+    parsing, tree = map(pytest.importorskip, ("pydrake.multibody.parsing", "pydrake.multibody.tree"))
+    rng = np.random.default_rng(seed)
+    model = load_model(random_urdf(rng, int(rng.integers(2, 7))))
+    result, states = _result(model, seed), sample_states(model, 10)
+    plant = plants.MultibodyPlant(0.0)
+    (robot,) = parsing.Parser(plant).AddModelsFromString(export(result, "drake").text, "urdf")
+    plant.WeldFrames(plant.world_frame(), plant.GetBodyByName("base", robot).body_frame())
+    plant.Finalize()
+    context = plant.CreateDefaultContext()
+    joints = [plant.GetJointByName(name) for name in model.joint_names]
+    places, dofs = [joint.position_start() for joint in joints], [joint.velocity_start() for joint in joints]
+    torque = []
+    for q, v, a in zip(states.q, states.v, states.a, strict=True):
+        position, velocity, acceleration = (np.zeros(model.joints) for _ in range(3))
+        position[places], velocity[dofs], acceleration[dofs] = q, v, a
+        plant.SetPositions(context, position)
+        plant.SetVelocities(context, velocity)
+        forces = tree.MultibodyForces(plant)
+        plant.CalcForceElementsContribution(context, forces)
+        torque.append(plant.CalcInverseDynamics(context, acceleration, forces)[dofs])
+    expected = simulated_torque(model, *simulated_part(model, result.parameters, "drake"), states)
+    np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def _in_other_frames(text: str, rng: np.random.Generator) -> str:

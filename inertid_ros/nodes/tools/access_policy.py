@@ -30,6 +30,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.calibrate import CalibrationFlow
 from inertid_ros.nodes.excitation.node import Excitation
+from inertid_ros.nodes.feed_forward import FeedForward
 from inertid_ros.nodes.flow_client import FlowClient
 from inertid_ros.nodes.identifier import Identifier
 from inertid_ros.nodes.measure_payload import PayloadFlow
@@ -84,12 +85,14 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
     with tempfile.TemporaryDirectory() as folder:
         rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
         try:
-            excitation, simulator = Excitation(), Simulator()
+            excitation, simulator, feed_forward = Excitation(), Simulator(), FeedForward()
+            description = String(data=simulator.simulation.described.urdf)
+            feed_forward.receive_description(description)
             # The excitation node has a command interface only after it is configured.
-            excitation.robot.receive_description(String(data=simulator.simulation.described.urdf))
+            excitation.robot.receive_description(description)
             if excitation.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 raise InertidError(f"excitation: {excitation.machine.message}")
-            nodes = (excitation, Recorder(), Identifier(), Online(), simulator, Replay(), Adaptation())
+            nodes = (excitation, Recorder(), Identifier(), Online(), simulator, Replay(), Adaptation(), feed_forward)
             used = {(node.get_name(), node.get_namespace()): used_names(node) for node in nodes}
             for node in nodes:
                 node.destroy_node()

@@ -15,6 +15,7 @@ from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.excitation.node import Excitation
+from inertid_ros.nodes.feed_forward import FeedForward
 from inertid_ros.nodes.identifier import Identifier
 from inertid_ros.nodes.online import Online
 from inertid_ros.nodes.recorder import Recorder
@@ -24,7 +25,7 @@ from inertid_ros.nodes.spin import tick_by_timer
 
 CLASSES = {
     "excitation": Excitation, "recorder": Recorder, "identifier": Identifier, "online": Online, "simulator": Simulator,
-    "replay": Replay, "adaptation": Adaptation,
+    "replay": Replay, "adaptation": Adaptation, "feed_forward": FeedForward,
 }  # fmt: skip
 
 
@@ -40,6 +41,7 @@ def local_nodes(folder: Path, names: Mapping[str, Mapping[str, Any]]) -> Iterato
         "simulator": {"urdf": str(folder / "robot.urdf")},
         "replay": {},
         "adaptation": {"urdf": str(folder / "robot.urdf")},
+        "feed_forward": {"urdf": str(folder / "robot.urdf")},
     }
     if "replay" in names:
         time, zero = np.arange(0.0, 0.1, 0.01), np.zeros((10, 2))

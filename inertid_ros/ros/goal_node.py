@@ -10,7 +10,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from inertid_ros.core.errors import InertidError, one_line, path_error
-from inertid_ros.ros.topics import STEADY
+
+from .topics import STEADY
 
 _POLL_PERIOD_S = 0.05
 
