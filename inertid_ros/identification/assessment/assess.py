@@ -17,7 +17,7 @@ from .estimate import Estimate
 from .gate import GateDecision
 from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
-from .unmodelled import check_unmodelled
+from .unmodelled import check_gear_play, check_unmodelled
 from .validation import TorqueErrors, Validation, torque_errors
 
 NOT_VALIDATED = Finding.with_remedy(
@@ -73,6 +73,7 @@ def assess(
         *findings, *solution, *gate.check_borders(estimate, constraints),
         *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
         *gate.check_excitation(estimate, confidence), *check_unmodelled(estimate.unmodelled, estimate.model),
+        *check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, train),
         *check_change(estimate, train),
         *(tested.findings if tested is not None else ()),
         *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]

@@ -8,11 +8,17 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.findings import Severity
+from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification import map_fit
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
-from inertid_ros.identification.assessment.unmodelled import _determined, check_unmodelled, unmodelled_effects
+from inertid_ros.identification.assessment.unmodelled import (
+    _determined,
+    check_gear_play,
+    check_unmodelled,
+    unmodelled_effects,
+)
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
@@ -24,12 +30,12 @@ VISCOUS, COULOMB = 0.4, 0.3
 
 @cache
 def estimated(
-    seed: int, deflection: float = 0.0, play: float = 0.0, ripple: float = 0.0
-) -> tuple[RobotModel, Estimate]:
-    """True robot, and its estimate from a recording.
+    seed: int, deflection: float = 0.0, play: float = 0.0, ripple: float = 0.0, gear_play: float = 0.0
+) -> tuple[RobotModel, Estimate, Samples]:
+    """True robot, its estimate from a recording, and the samples.
 
-    Joints deflect by ``deflection`` at RMS torque, encoders have ``play`` to either side [rad], and Coulomb friction
-    changes by the share ``ripple`` along the range.
+    Joints deflect by ``deflection`` at RMS torque, encoders have ``play`` and gears ``gear_play`` to either side [rad],
+    and Coulomb friction changes by the share ``ripple`` along the range.
     """
     rng = np.random.default_rng(seed)
     truth = load_model(random_urdf(rng, 4, branched=False))
@@ -42,8 +48,9 @@ def estimated(
     motor, speed = (x + compliance * y for x, y in ((q, torque), (v, np.gradient(torque, time, axis=0))))
     coulomb = COULOMB * (1 + ripple * np.sin(3 * q + np.arange(truth.joints)))
     effort = torque + VISCOUS * speed + coulomb * np.sign(speed) + 0.005 * size * rng.normal(size=q.shape)
-    encoder = motor + _lag(motor, play) + 1e-5 * rng.normal(size=q.shape)
-    return truth, identify(given, [prepare(Recording(truth.joint_names, time, encoder, effort), given)])
+    encoder = motor + _lag(motor, play) + gear_play * np.sign(torque) + 1e-5 * rng.normal(size=q.shape)
+    samples = prepare(Recording(truth.joint_names, time, encoder, effort), given)
+    return truth, identify(given, [samples]), samples
 
 
 def _lag(position: np.ndarray, play: float) -> np.ndarray:
@@ -75,7 +82,7 @@ def test_intervals_hold_for_elastic_joints() -> None:
     """Of base parameters; a deflection changes the covariance of an estimate and not its parameters."""
     held, rigid = [], []
     for seed in range(DRAWS):
-        truth, estimate = estimated(seed, 3e-3)
+        truth, estimate, _ = estimated(seed, 3e-3)
         error = estimate.parameters - truth.prior
         error[truth.layout.body_size :] = estimate.parameters[truth.layout.body_size :] - _drives(estimate)
         projection, covariances = estimate.base.projection, (estimate.covariance, estimate.unmodelled.covariance)
@@ -87,9 +94,9 @@ def test_intervals_hold_for_elastic_joints() -> None:
 
 
 def test_intervals_of_rigid_joints_hardly_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, wide = estimated(0)
+    _, wide, _ = estimated(0)
     monkeypatch.setattr(map_fit, "unmodelled_effects", lambda *_: None)
-    _, narrow = estimated.__wrapped__(0)
+    _, narrow, _ = estimated.__wrapped__(0)
     np.testing.assert_allclose(wide.parameters, narrow.parameters)
     projection = wide.base.projection
     ratio = [np.diagonal(projection @ each.covariance @ projection.T) for each in (wide, narrow)]
@@ -97,7 +104,7 @@ def test_intervals_of_rigid_joints_hardly_change(monkeypatch: pytest.MonkeyPatch
 
 
 def test_samples_without_a_filter_say_nothing() -> None:
-    _, estimate = estimated(0)
+    _, estimate, _ = estimated(0)
     assert unmodelled_effects(
         estimate.equations, estimate.parameters, (), estimate.weights, estimate.covariance) is None
 
@@ -115,6 +122,19 @@ def test_play_of_encoders_is_reported_with_its_size_and_with_care() -> None:
     assert {finding.severity for finding in findings} == {Severity.CARE}
 
 
+def test_small_play_of_encoders_is_only_noticed() -> None:
+    estimates = [estimated(seed, play=4e-4)[1] for seed in range(4)]
+    findings = [each for estimate in estimates for each in check_unmodelled(estimate.unmodelled, estimate.model)]
+    assert {(finding.cause, finding.severity) for finding in findings} == {("encoder_play", Severity.NOTICE)}
+
+
+def test_play_of_gears_is_reported() -> None:
+    for seed in range(2):
+        truth, estimate, samples = estimated(seed, gear_play=1e-3)
+        findings = list(check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, [samples]))
+        assert [(finding.cause, finding.severity) for finding in findings] == [("gear_play", Severity.NOTICE)]
+
+
 def test_friction_that_changes_with_the_position_is_reported_with_its_size() -> None:
     sizes = [size for seed in range(4) for size in found(estimated(seed, ripple=0.5)[1], "friction_by_position")]
     assert len(sizes) >= 4 and 0.5 < np.median(sizes) / (0.5 * COULOMB / np.sqrt(2)) < 1.2
@@ -122,8 +142,9 @@ def test_friction_that_changes_with_the_position_is_reported_with_its_size() -> 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_reported_of_other_robots(seed: int) -> None:
-    _, estimate = estimated(seed)
+    _, estimate, samples = estimated(seed)
     assert not list(check_unmodelled(estimate.unmodelled, estimate.model))
+    assert not list(check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, [samples]))
 
 
 def test_directions_of_negative_precision_count_as_undetermined():
