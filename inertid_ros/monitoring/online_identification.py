@@ -177,16 +177,15 @@ class OnlineIdentification:
     Raises
     ------
     IdentificationError
-        Efforts lack gravity: bodies of the robot and of its controller could drift together.
+        Efforts are not torques: without gravity, bodies of the robot and of its controller could drift together.
     """
 
     def __init__(
         self, robot: CalibratedRobot, options: OnlineNodeOptions = NOTHING_FORGOTTEN, independent_share: float = 1.0
     ) -> None:
-        if robot.layout.compensation:
+        if (effort := robot.equations.model.options.effort) != "torque":
             raise IdentificationError(
-                "robot.effort: efforts without gravity cannot be followed online; record motions, and run inertid"
-                " identify")
+                f"robot.effort: {effort} cannot be followed online; record motions, and run inertid identify")
         self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}

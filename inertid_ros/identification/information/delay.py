@@ -55,7 +55,8 @@ class ShiftedTorque:
         Products of filtered signals do not need all samples: every ``stride``-th sample is used and counts ``stride``
         times.
         """
-        torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
+        delayed = samples.tau if samples.command is None else samples.command
+        torque = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
         stride = samples.stride_of_products
         block = samples.select(slice(rows.start, rows.stop, stride))
         first, last = samples.time[[0, -1]]
@@ -64,8 +65,9 @@ class ShiftedTorque:
         moments = [np.zeros((len(SHIFTS_S), len(columns))) for columns in equations.columns]
         energy = np.zeros((equations.count, len(SHIFTS_S)))
         masked = replace(block, mask=mask)
+        of_motion = (samples.tau - delayed)[rows.start : rows.stop : stride]
         for part, blocks in zip(batches(len(block)), dense_equations(equations, masked), strict=True):
-            shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last))
+            shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last)) + of_motion[part, None]
             for channel, (A, _) in enumerate(blocks):
                 b = shifted[mask[part, channel], :, channel]
                 gram[channel] += stride * (A.T @ A)
@@ -178,10 +180,12 @@ class Delay:
 def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
     """Check whether one delay holds for all channels, and whether torque is low-passed and can thus be interpolated.
 
-    On a free base, torque also contains wrenches, which come from other devices with other delays.
+    On a free base, torque also contains wrenches, which come from other devices with other delays. Commands are
+    shifted alone.
     """
-    force_alone = equations.equation_type == "force" and not equations.model.free
-    return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
+    commanded = all(samples.command is not None for samples in recordings)
+    of_torque = equations.equation_type == "force" and (commanded or not equations.model.free)
+    return of_torque and all(samples.cutoff_hz > 0 for samples in recordings)
 
 
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
@@ -223,14 +227,30 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
-    """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked."""
-    if delay == 0:
+    """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked.
+
+    If torque follows from commands, only the commands are shifted, and samples with clipped torque are masked.
+    """
+    if delay:
+        samples = _shifted(samples, delay)
+    if samples.command_limits is None:
         return samples
+    # The low-pass mixes clipped torque into the samples of a period of its cutoff.
+    reach = int(np.ceil(1 / (samples.cutoff_hz * samples.period))) if samples.cutoff_hz else 0
+    clipped = np.abs(samples.tau) >= samples.command_limits
+    clipped = scipy.ndimage.maximum_filter1d(clipped.astype(np.uint8), 2 * reach + 1, axis=0).astype(bool)
+    return replace(samples, mask=samples.mask & ~clipped)
+
+
+def _shifted(samples: Samples, delay: float) -> Samples:
     shifted = samples.time + delay
     inside = (shifted >= samples.time[0]) & (shifted <= samples.time[-1])
-    spline = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
-    tau = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
-    return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
+    delayed = samples.tau if samples.command is None else samples.command
+    spline = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
+    moved = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
+    tau, command = samples.tau - delayed + moved, None if samples.command is None else moved
+    mask, usable = samples.mask & inside[:, None], samples.usable & inside
+    return replace(samples, tau=tau, command=command, mask=mask, usable=usable)
 
 
 def _misfit(equations: ShiftedTorque, shift: float) -> float:
