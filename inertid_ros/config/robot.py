@@ -178,6 +178,9 @@ class RobotOptions:
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
+    command_delay_s: float = option(-1.0, "known time from the stamp of a command until the drive follows it [s];"
+        " negative: estimated. Stiff drives need it: an error of it acts like viscous friction of command_kp times this"
+        " error", -1.0, 0.05)
     base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links;"
         " or segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
         choices=BASES)

@@ -40,6 +40,7 @@ class ShiftedTorque:
     moments : tuple of ndarray, shape (k, p)
         ``A^T b``.
     energy : (c, k), ``b^T b``
+    viscous : columns that are kept above zero, as a delay of commands looks like viscous friction; empty otherwise.
     """
 
     columns: tuple[np.ndarray, ...]
@@ -47,6 +48,7 @@ class ShiftedTorque:
     moments: tuple[Array, ...]
     energy: Array
     counts: np.ndarray
+    viscous: np.ndarray
 
     @classmethod
     def from_samples(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
@@ -73,7 +75,9 @@ class ShiftedTorque:
                 gram[channel] += stride * (A.T @ A)
                 moments[channel] += stride * (b.T @ A)
                 energy[channel] += stride * np.sum(b**2, axis=0)
-        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0))
+        layout = equations.model.layout
+        bounded = np.arange(layout.size)[layout.drive("viscous") if samples.command is not None else slice(0)]
+        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0), bounded)
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
@@ -82,7 +86,7 @@ class ShiftedTorque:
             tuple(np.sum(sums, axis=0) for sums in zip(*(getattr(part, name) for part in parts), strict=True))
             for name in ("gram", "moments"))
         energy, counts = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("energy", "counts"))
-        return cls(parts[0].columns, gram, moments, energy, counts)
+        return cls(parts[0].columns, gram, moments, energy, counts, parts[0].viscous)
 
     @cached_property
     def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
@@ -105,6 +109,8 @@ class ShiftedTorque:
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
             weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_TORQUE_VARIANCE))
             parameters = self._solution(weights, [spline(shift) for spline in moments])
+            bounded = self.viscous[self.viscous < len(parameters)]
+            parameters[bounded] = np.maximum(parameters[bounded], 0.0)
             variance = self.mean_squares(shift, parameters)
         return parameters
 
