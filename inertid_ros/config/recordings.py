@@ -56,8 +56,6 @@ class RecordingTopics(SampleTopics):
     """Topics of a bag for a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
-    commands: str = option("", "topic of the commands of joints, for robot.effort position_command:"
-        " control_msgs/JointTrajectoryControllerState (its reference) or sensor_msgs/JointState; may be empty")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

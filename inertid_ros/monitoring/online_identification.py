@@ -183,9 +183,10 @@ class OnlineIdentification:
     def __init__(
         self, robot: CalibratedRobot, options: OnlineNodeOptions = NOTHING_FORGOTTEN, independent_share: float = 1.0
     ) -> None:
-        if (effort := robot.equations.model.options.effort) != "torque":
+        if robot.layout.compensation or robot.equations.model.options.effort == "position_command":
             raise IdentificationError(
-                f"robot.effort: {effort} cannot be followed online; record motions, and run inertid identify")
+                "robot.effort: efforts other than torque cannot be followed online; record motions, and run inertid"
+                " identify")
         self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}
