@@ -35,7 +35,8 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
     if recording.command_position is None:
         raise RecordingError(
             f"{recording.name}: has no command_position, from which robot.effort position_command computes torque;"
-            " add this channel to the .npz file, or <joint>_command_position to the table, or set robot.effort")
+            " set topics.commands or topics.controller_state of the bag, add this channel to the .npz file or"
+            " <joint>_command_position to the table, or set robot.effort")
     columns, (kp, kd) = joint_columns(recording, model), model.command_gains
     position, command = recording.position[:, columns], recording.command_position[:, columns]
     _check_followed(recording.name, model.joint_names, kp > 0, position, command)
