@@ -84,6 +84,8 @@ EFFECTS = (
     Effect("robot.command_kp robot.command_kd robot.command_limits robot.command_delay_s"
         " topics.commands topics.controller_state",
         {"robot.effort": ("position_command",)}),
+    Effect("robot.command_kp robot.command_kd robot.command_limits", {"identify.equations": ("force",)}),
+    Effect("robot.command_delay_s", {"identify.remove_delay": (True,)}),
     Effect("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
     Effect("prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
         " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",

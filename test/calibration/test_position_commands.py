@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.recordings.synthetic import inverse_dynamics, random_motion
@@ -16,6 +17,7 @@ from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.files.table_writing import write_table
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -98,6 +100,18 @@ def test_commands_are_read_from_files(case, tmp_path):
         assert read.joint_names == recordings[0].joint_names
         assert np.allclose(read.command_position, recordings[0].command_position)
         assert np.allclose(read.command_velocity, recordings[0].command_velocity)
+
+
+def test_a_known_delay_is_taken_and_saved(case, tmp_path):
+    truth, given, recordings = case
+    configuration = Configuration(robot=attrs.evolve(options(truth), command_delay_s=DELAY_S))
+    outcome = calibrate(load_model(given, configuration.robot), recordings[:1], recordings[1:], configuration)
+    assert outcome.estimate.delay == -DELAY_S
+    outcome.save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result")
+    assert loaded.effort_delay_s == -DELAY_S
+    assert loaded.model.options.command_kp == configuration.robot.command_kp
+    assert loaded.model.options.command_delay_s == DELAY_S
 
 
 def test_wrong_declarations_are_refused(case):
