@@ -133,7 +133,7 @@ class FurtherSamples:
         model, configuration = first.preparation.model, first.configuration
 
         def prepared(part: Recording) -> Samples | RecordingError:
-            if not (model.free or part.effort[part.own_rows].any()):
+            if not (model.free or model.command_gains or part.effort[part.own_rows].any()):
                 return RecordingError(f"{part.name}: effort is zero throughout this part")
             screened = ScreenedRecording.unscreened(part, model, configuration)
             preparation = replace(screened.preparation, shared=shared.get(part.name))
@@ -277,7 +277,10 @@ class Dataset:
     def health(self) -> tuple[RecordingHealth, ...]:
         """Health of every part."""
         parts = zip(self.parts(), self.samples(), strict=True)
-        return tuple(recording_health(part.preparation.recording, samples, self.model) for part, samples in parts)
+        commanded = self.model.command_gains is not None
+        return tuple(
+            recording_health(part.preparation.fresh if commanded else part.preparation.recording, samples, self.model)
+            for part, samples in parts)
 
     def further_samples(self, report: Callable[[ReadPart], None] = lambda part: None) -> FurtherSamples:
         """Samples of those parts of fitted long recordings that are not in memory; calls ``report`` with each part."""

@@ -11,14 +11,14 @@ from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, Storage
 from inertid_ros.data.files.bag_writing import check_bag, write_bag
 from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.files.table_writing import TABLE_CHANNELS, TABLE_SUFFIXES, write_table
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.recording import COMMAND_CHANNELS, Recording
 
 from .settings import configuration, inputs
 
 _FILES = (".npz", *TABLE_SUFFIXES, *STORAGE_SUFFIXES)  # other outputs are directories
 # Formats that are not written; any other suffix is part of the name of a bag directory, as in run_2026.01.31.
 _NO_FORMAT = (".tsv", ".txt", ".json", ".yaml", ".yml", ".bag", ".h5", ".hdf5", ".npy")
-_ONLY_FILES = ("acceleration", "base_acceleration")  # channels that bags cannot store
+_ONLY_FILES = ("acceleration", "base_acceleration", *COMMAND_CHANNELS)  # channels that bags cannot store
 
 
 def run(options: argparse.Namespace) -> int:

@@ -201,6 +201,9 @@ def print_report(report: Mapping[str, Any]) -> None:
         print(f"continues {earlier['directory']}: its recordings count as if they were fitted again")
     if prior_label(report) == "prior":
         print(f"prior: {report['prior']['name']}")
+    effort = report["provenance"]["configuration"].get("robot", {}).get("effort", "torque")
+    if effort != "torque":
+        print(f"efforts: {effort} (robot.effort)")
     print_records("Links", _LINK_COLUMNS, report["links"])
     _print_drives(report["joints"], report["couplings"])
     if report.get("terms"):

@@ -81,6 +81,11 @@ EFFECTS = (
         {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),
     Effect("identify.changing_terms", {"identify.prior": GIVEN}),
     Effect("constraints.collision_margin constraints.mesh_folders", {"constraints.collision_shapes": GIVEN}),
+    Effect("robot.command_kp robot.command_kd robot.command_limits robot.command_delay_s"
+        " topics.commands topics.controller_state",
+        {"robot.effort": ("position_command",)}),
+    Effect("robot.command_kp robot.command_kd robot.command_limits", {"identify.equations": ("force",)}),
+    Effect("robot.command_delay_s", {"identify.remove_delay": (True,)}),
     Effect("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
     Effect("prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
         " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",
@@ -95,7 +100,8 @@ EFFECTS = (
     Effect(_CONTACT_THRESHOLDS, {"robot.plates": GIVEN}),
     Effect(" ".join(_BASE_TOPICS), {"robot.base": ("free",)}),
     Effect("topics.max_wrench_gap_s",
-        dict.fromkeys(("topics.wrenches", "topics.further_joint_states", *_BASE_TOPICS), GIVEN)),
+        dict.fromkeys(("topics.wrenches", "topics.further_joint_states", "topics.commands", "topics.controller_state",
+            *_BASE_TOPICS), GIVEN)),
     Effect("excitation.harmonics excitation.base_frequency_hz", _planned("fourier")),
     Effect("excitation.intervals", _planned("cycloidal", "bspline")),
     Effect("excitation.combinations", _planned("combinations")),

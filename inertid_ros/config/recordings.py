@@ -56,6 +56,15 @@ class RecordingTopics(SampleTopics):
     """Topics of a bag for a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
+    commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
+        " position_command; may be empty")
+    controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
+        " command, instead of the topic commands; may be empty")
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.commands and self.controller_state:
+            raise ConfigurationError("commands and controller_state both give the commands; set one")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

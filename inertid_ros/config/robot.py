@@ -10,7 +10,7 @@ from inertid_ros.core.expressions import Expression
 from .option_fields import REQUIRED, SIX, TRIPLE, named, option, vector
 
 BASES = ("fixed", "free", "segments")
-EFFORTS = ("torque", "gravity_compensated")
+EFFORTS = ("torque", "gravity_compensated", "position_command")
 # In the order of msg/JointDynamics.msg; docs/architecture.md ("To add a term of a drive") lists other places to change.
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
@@ -166,10 +166,21 @@ class RobotOptions:
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
     effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"
         " from which the controller took off the gravity of its own model of the robot; masses and centres of mass of"
-        " this model are identified, too, near those of the URDF", choices=EFFORTS)
+        " this model are identified, too, near those of the URDF; or position_command, none: torque follows from"
+        " recorded commands, command_kp (command - position) + command_kd (command velocity - velocity) + commanded"
+        " effort, and their delay is estimated", choices=EFFORTS)
+    command_kp: Mapping[str, float] = named(float, "position gain of every joint's drive, for effort position_command"
+        " [N m/rad or N/m]", "command_kp_joint_names", minimum=0.0, maximum=1e9)
+    command_kd: Mapping[str, float] = named(float, "velocity gain of every joint's drive, for effort position_command"
+        " [N m s/rad or N s/m]", "command_kd_joint_names", minimum=0.0, maximum=1e9)
+    command_limits: Mapping[str, float] = named(float, "effort at which a drive clips its command; such samples are"
+        " left out [N m or N]", "command_limit_joint_names", minimum=1e-9, maximum=1e9)
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
+    command_delay_s: float = option(-1.0, "known time from the stamp of a command until the drive follows it [s];"
+        " negative: estimated. Stiff drives need it: an error of it acts like viscous friction of command_kp times this"
+        " error", -1.0, 0.05)
     base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links;"
         " or segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
         choices=BASES)
@@ -190,5 +201,9 @@ class RobotOptions:
             raise ConfigurationError("effort_scale holds a zero, which removes the effort; correct it")
         if self.effort == "gravity_compensated" and self.base != "fixed":
             raise ConfigurationError("effort is gravity_compensated, which needs base fixed; correct one of them")
+        if self.effort == "position_command" and self.base == "segments":
+            raise ConfigurationError("effort is position_command, which needs base fixed or free; correct one of them")
+        if self.command_limits and (self.base != "fixed" or self.loads or self.contacts):
+            raise ConfigurationError("command_limits need base fixed without loads and contacts; remove command_limits")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

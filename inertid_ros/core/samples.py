@@ -117,6 +117,8 @@ class Samples:
     noise : (nv,), standard deviation of the noise of ``v``; None if not estimated.
     effort_noise : (n,), standard deviation of the noise of efforts below the cutoff [N m or N]; None if not estimated.
     findings : findings of the checks of the recording.
+    command : (N, c), part of ``tau`` that follows from commands, and is delayed alone; None if ``tau`` was measured.
+    command_limits : (c,), size of ``tau`` from which on drives clip it [N m or N]; None without limits.
     """
 
     time: Array
@@ -134,6 +136,8 @@ class Samples:
     noise: Array | None = None
     effort_noise: Array | None = None
     findings: tuple[Finding, ...] = ()
+    command: Array | None = None
+    command_limits: Array | None = None
 
     def __repr__(self) -> str:
         return f"Samples('{self.name}', {len(self)} samples of {self.channels} channels)"

@@ -214,12 +214,14 @@ class RecordingAssembler:
 
         Parameters
         ----------
-        channel : ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
+        channel : ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist``, ``imu``, or ``command_position``,
+            ``command_velocity`` or ``command_effort`` of the joints.
         stamps_ns : int64 (N,), header stamps [ns].
         values : array_like, shape (k,) or (N, k)
         """
         stream = self._streams.setdefault(channel, self._stream(channel))
         rows = np.atleast_2d(np.asarray(values, dtype=float))
+        stream.width = rows.shape[1]  # commands have the width of the joints
         if channel == "base_pose":
             # A quaternion and its negative are one rotation; their mean is not a rotation.
             last = [piece[-1:] for piece in stream.pieces[-1:]]

@@ -23,6 +23,7 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 IMU = "sensor_msgs/msg/Imu"
+CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
 LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 JOINT_CHANNELS = ("position", "velocity", "effort")
@@ -46,7 +47,9 @@ def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
     """Message type by topic, for all topics of a recording."""
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
-    return {**joint_states, **wrenches, **base_topics(topics)}
+    commands = {topics.commands: JOINT_STATE, topics.controller_state: CONTROLLER_STATE}
+    types = {**joint_states, **wrenches, **base_topics(topics), **commands}
+    return {topic: message_type for topic, message_type in types.items() if topic}
 
 
 def base_topics(topics: SampleTopics) -> dict[str, str]:
@@ -136,7 +139,7 @@ class CdrLayout:
     Attributes
     ----------
     length : length of the message [bytes].
-    source : joint names of a joint state; for other types, the frame of the header.
+    source : joint names of a joint state or of a controller; for other types, the frame of the header.
     fixed : offset and bytes of the content that all messages of this layout share.
     fields : field to offset [bytes] and count of its float64 numbers.
     order : ``<`` if little-endian, ``>`` if big-endian.
@@ -196,6 +199,11 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
             source = [cursor.string() for _ in range(cursor.count())]
             for name in JOINT_CHANNELS:
                 cursor.doubles(name, cursor.count())
+        elif message_type == CONTROLLER_STATE:
+            source = [cursor.string() for _ in range(cursor.count())]
+            for name in ("position", "velocity", "", "effort"):  # of the reference, which comes first
+                cursor.doubles(name, cursor.count())
+            return _layout(message, source, cursor)
         else:
             if message_type == ODOMETRY:
                 cursor.string()
@@ -205,6 +213,12 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
         raise ValueError("is cut short") from None
     if not 0 <= len(message) - cursor.at <= _MAX_PADDING_BYTES:
         raise ValueError("has a wrong length")
+    return _layout(message, source, cursor)
+
+
+def _layout(message: bytes, source: Sequence[str], cursor: "_Cursor") -> CdrLayout:
+    if cursor.at > len(message):
+        raise ValueError("is cut short")
     content = np.frombuffer(message, dtype=np.uint8)
     fixed = tuple((start, content[start:end]) for start, end in cursor.fixed)
     return CdrLayout(len(message), tuple(source), fixed, cursor.fields, cursor.order)

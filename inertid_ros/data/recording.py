@@ -14,7 +14,9 @@ from inertid_ros.core.errors import RecordingError, one_line
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 WRENCH_PREFIX = "wrench/"  # prefix of the names of wrench channels
-OPTIONAL_CHANNELS = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
+COMMAND_CHANNELS = ("command_position", "command_velocity", "command_effort")
+OPTIONAL_CHANNELS = (
+    "velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu", *COMMAND_CHANNELS)
 _BASE_WIDTHS = {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
 LOST_SAMPLE_PERIODS = 2.0
 """A longer step between stamps means lost samples; jitter of up to half a period on either side makes no such step."""
@@ -141,6 +143,8 @@ class Recording:
         Derivative of the twist in the base frame, as in Pinocchio (not the acceleration of a point).
     imu : (N, 6), specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the
         base; at rest the force points up.
+    command_position, command_velocity, command_effort : ndarray, shape (N, n), optional
+        Commands to the drives [rad or m, per s, N m or N].
     name : name in messages (a file or topic name).
     notices : circumstances that matter to users of the recording, such as a bag that was not closed; one line each.
     continued : whether a longer recording has a part before this part, and whether it has a part after this part.
@@ -158,6 +162,9 @@ class Recording:
     base_twist: Array | None = None
     base_acceleration: Array | None = None
     imu: Array | None = None
+    command_position: Array | None = None
+    command_velocity: Array | None = None
+    command_effort: Array | None = None
     name: str = "recording"
     notices: tuple[str, ...] = ()
     repairs: StampRepairs = StampRepairs()

@@ -177,15 +177,15 @@ class OnlineIdentification:
     Raises
     ------
     IdentificationError
-        Efforts lack gravity: bodies of the robot and of its controller could drift together.
+        Efforts are not torques: without gravity, bodies of the robot and of its controller could drift together.
     """
 
     def __init__(
         self, robot: CalibratedRobot, options: OnlineNodeOptions = NOTHING_FORGOTTEN, independent_share: float = 1.0
     ) -> None:
-        if robot.layout.compensation:
+        if robot.layout.compensation or robot.equations.model.options.effort == "position_command":
             raise IdentificationError(
-                "robot.effort: efforts without gravity cannot be followed online; record motions, and run inertid"
+                "robot.effort: efforts other than torque cannot be followed online; record motions, and run inertid"
                 " identify")
         self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout

@@ -155,7 +155,10 @@ def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -
     """Scale measured efforts by drive gains ``(n,)``, in samples from which the torque of a load was subtracted."""
     torque = load_torque(model, load, samples) if load.any() else 0.0
     noise = None if samples.effort_noise is None else np.abs(gains) * samples.effort_noise
-    return replace(samples, tau=gains * (samples.tau + torque) - torque, effort_noise=noise)
+    command = None if samples.command is None else gains * samples.command
+    limits = None if samples.command_limits is None else np.abs(gains) * samples.command_limits
+    tau = gains * (samples.tau + torque) - torque
+    return replace(samples, tau=tau, effort_noise=noise, command=command, command_limits=limits)
 
 
 def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:

@@ -43,7 +43,8 @@ _MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
-    "locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale", "joint_names")
+    "locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale", "joint_names",
+    "command_kp", "command_kd", "command_limits", "command_delay_s")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -288,6 +289,8 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
         "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
+        "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,
+        "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
         "joint_names": options.joint_names}

@@ -147,6 +147,32 @@ class RobotModel:
         return np.array([self.options.effort_scale.get(joint, 1.0) for joint in self.joint_names])
 
     @cached_property
+    def command_gains(self) -> tuple[Array, Array] | None:
+        """``(n,)`` gains of position and of velocity in units of :attr:`effort_scale`; None if efforts are measured.
+
+        Raises ModelError: a joint has no gain.
+        """
+        options, joints = self.options, self.joint_names
+        if options.effort != "position_command":
+            return None
+        for key, values in (("command_kp", options.command_kp), ("command_kd", options.command_kd)):
+            if missing := [joint for joint in joints if joint not in values]:
+                gains = ", ".join(f"{joint}: ..." for joint in missing)
+                raise ModelError(
+                    f"robot.{key}: lacks the gain of {', '.join(missing)}, which robot.effort position_command needs;"
+                    f" set robot.{key}: {{{gains}}}")
+        return np.array([options.command_kp[name] for name in joints]), np.array(
+            [options.command_kd[name] for name in joints])
+
+    @cached_property
+    def command_limits(self) -> Array | None:
+        """``(n,)`` scaled efforts at which drives clip their commands [N m or N], infinite if not given; or None."""
+        limits = self.options.command_limits
+        if not limits:
+            return None
+        return np.abs(self.effort_scale) * np.array([limits.get(joint, np.inf) for joint in self.joint_names])
+
+    @cached_property
     def ground(self) -> Plate | None:
         """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base."""
         return ground_of(self.contacts) if self.free else None
@@ -373,7 +399,9 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
 
 
 def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptions) -> ParameterLayout:
-    for what, values in (("effort scale", options.effort_scale), ("Stribeck speed", options.stribeck_speeds)):
+    of_joints = {"effort scale": options.effort_scale, "Stribeck speed": options.stribeck_speeds,
+        "command_kp": options.command_kp, "command_kd": options.command_kd, "command limit": options.command_limits}
+    for what, values in of_joints.items():
         for joint in values:
             if joint not in joints:
                 raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")

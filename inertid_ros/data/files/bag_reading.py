@@ -11,14 +11,14 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data import messages as msg
 from inertid_ros.data.assembly import JointsError, RecordingAssembler, StampOrderError
 from inertid_ros.data.blocks import Block, recording_from_blocks
-from inertid_ros.data.recording import WRENCH_PREFIX, Recording, StampRepairs, in_order, on_one_clock
+from inertid_ros.data.recording import COMMAND_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, on_one_clock
 
 from .bag_opening import StoredBag
 from .column_reading import Columns, TopicColumns
 
 PART_SAMPLES = 20_000  # joint states of a part: 20 s at 1 kHz
 _TOPIC_OPTIONS = {msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose",
-    msg.TWIST_STAMPED: "twist", msg.IMU: "imu"}
+    msg.TWIST_STAMPED: "twist", msg.IMU: "imu", msg.CONTROLLER_STATE: "controller_state"}
 _FROZEN_CLOCK_SHARE = 0.05  # share of distinct stamps; with a smaller share the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, not jitter
@@ -109,16 +109,20 @@ class _Source:
         for topic, messages in self.bag.messages({topic: columns.type for topic, columns in self._columns.items()}):
             self._columns[topic].add(messages)
             yield self._columns[topic], len(messages)
-        _check_topics(self.name, self.bag.types, self.wanted)
+        _check_topics(self.name, self.bag.types, self.wanted, {self.topics.commands: "commands"})
 
     def take(self) -> list[Columns]:
         """Columns of the messages since the last call, one entry per source of messages."""
-        return [part for columns in self._columns.values() for part in columns.columns()]
+        parts = [part for columns in self._columns.values() for part in columns.columns()]
+        commands = (self.topics.commands, self.topics.controller_state)
+        return [replace(part, type=msg.CONTROLLER_STATE) if part.topic in commands else part for part in parts]
 
     def assembler(self, joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
         channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in self.topics.wrenches.values() if wrench.frame]
         for message_type in msg.base_topics(self.topics).values():
             channels += msg.CHANNELS[message_type]
+        if self.topics.commands or self.topics.controller_state:
+            channels.append(COMMAND_CHANNELS[0])
         return RecordingAssembler(self.name, joints, channels, self.topics.max_wrench_gap_s, expected)
 
 
@@ -209,12 +213,26 @@ def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
     for part in others:
         if part.topic in tares:
             continue
+        if part.type == msg.CONTROLLER_STATE:
+            _add_commands(assembler, part)
+            continue
         for channel, values in part.values.items():
             if channel == "wrench":
                 tare = tares.get(msg.tare_topic(part.topic), 0.0)
                 assembler.add(f"{WRENCH_PREFIX}{part.source[0]}", part.stamps_ns, values - tare)
             else:
                 assembler.add(channel, part.stamps_ns, values)
+
+
+def _add_commands(assembler: RecordingAssembler, part: Columns) -> None:
+    """Add commands in the order of the joints; NaN for joints without a command."""
+    columns = [part.source.index(joint) if joint in part.source else -1 for joint in assembler.joint_names]
+    if max(columns, default=-1) < 0:
+        return
+    for channel, values in part.values.items():
+        if values.shape[1] == len(part.source):
+            rows = np.where(np.array(columns) < 0, np.nan, values[:, columns])
+            assembler.add(f"command_{channel}", part.stamps_ns, rows)
 
 
 def _check_stamps(name: str, stamps: np.ndarray) -> None:
@@ -229,11 +247,11 @@ def _check_stamps(name: str, stamps: np.ndarray) -> None:
             " recording with prepare.stamps: arrival")
 
 
-def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
+def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str], option_of: dict[str, str]) -> None:
     for topic, message_type in wanted.items():
         if topic not in types:
             there = ", ".join(f"{other} ({types[other].rpartition('/')[2]})" for other in sorted(types)) or "no topics"
-            key = f"topics.{_TOPIC_OPTIONS.get(message_type, 'wrenches')}"
+            key = f"topics.{option_of.get(topic) or _TOPIC_OPTIONS.get(message_type, 'wrenches')}"
             raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
         if types[topic] != message_type:
             raise RecordingError(

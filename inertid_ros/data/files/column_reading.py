@@ -132,7 +132,7 @@ class TopicColumns:
             where = f"{self._bag}: message {self._count + index + 1} on {self.topic}"
             raise RecordingError(f"{where}: is not a valid {self.type} ({error}); record again") from None
         source = layout.source
-        if self.type != msg.JOINT_STATE:
+        if self.type not in (msg.JOINT_STATE, msg.CONTROLLER_STATE):
             source = (self._frame or layout.source[0],) if self.type == msg.WRENCH_STAMPED else ()
         return _Group(layout, source, (int(messages.times[index]), int(messages.offsets[index])))
 

@@ -39,7 +39,7 @@ _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
 _REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
 _MAX_JOINTS = 10_000
-_BASE_KEYS = ("base_pose", "base_twist", "imu")
+_WITHOUT_EFFORT_KEYS = ("base_pose", "base_twist", "imu", "command_position")
 
 
 def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
@@ -139,8 +139,8 @@ def read_npz(path: str | Path) -> Recording:
     for key, value in content.items():
         if key != "joint_names" and value.dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
-    # Equations of the base and of momentum do not need effort.
-    measured = any(key.startswith((WRENCH_PREFIX, *_BASE_KEYS)) for key in content)
+    # Equations of the base and of momentum do not need effort, and commands replace it.
+    measured = any(key.startswith((WRENCH_PREFIX, *_WITHOUT_EFFORT_KEYS)) for key in content)
     missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
     if missing:
         raise RecordingError(

@@ -12,7 +12,10 @@ import numpy as np
 
 from inertid_ros.core.errors import RecordingError
 
-_WORDS = {
+_WORDS = {  # commands first: their names end with the words of measured quantities
+    "command_position": ("command_position", "q_cmd"),
+    "command_velocity": ("command_velocity", "qd_cmd", "dq_cmd"),
+    "command_effort": ("command_effort", "tau_cmd"),
     "position": ("positions?", "pos", "angles?", "q"),
     "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
     "effort": ("efforts?", "torques?", "taus?", "trq"),

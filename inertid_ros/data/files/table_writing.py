@@ -8,15 +8,15 @@ import scipy
 
 from inertid_ros.core.formats import csv_text
 from inertid_ros.core.outputs import write_file
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.recording import COMMAND_CHANNELS, Recording
 
 from .array_reading import pyarrow
 
-TABLE_CHANNELS = ("time", "position", "velocity", "effort")
+TABLE_CHANNELS = ("time", "position", "velocity", "effort", *COMMAND_CHANNELS)
 
 
 def write_table(recording: Recording, path: Path, overwrite: bool) -> None:
-    """Write time, position, velocity and effort of the joints, in the format of the suffix; other channels do not fit.
+    """Write time, motion, efforts and commands of the joints, in the format of the suffix; other channels do not fit.
 
     Raises OutputError: the file cannot be written. Raises RecordingError: PyArrow is not installed.
     """

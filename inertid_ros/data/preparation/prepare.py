@@ -21,6 +21,7 @@ from inertid_ros.robot.model import RobotModel
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
 from .body_segments import segment_channels, segment_samples
+from .commanded_effort import command_torque, with_commanded_effort
 from .filtered_motion import FilteredMotion
 from .filtering import EvenGrid, even_pieces, low_pass
 from .momentum_samples import momentum_channels, momentum_samples
@@ -68,8 +69,9 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording, repaired by :func:`.as_measured`."""
-        return as_measured(self.recording)
+        """The recording, repaired by :func:`.as_measured`, with efforts from commands if the robot reports none."""
+        fresh = as_measured(self.recording)
+        return fresh if self.equation_type in MOMENTUM_EQUATIONS else with_commanded_effort(fresh, self.model)
 
     @property
     def channels(self) -> CleanChannels:
@@ -170,7 +172,8 @@ class Preparation:
         return Samples(motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
             undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
             measured=None if measured.all() else measured, noise=_of_channels(noise, model),
-            findings=tuple(recorded.findings))
+            findings=tuple(recorded.findings), command=command_torque(model, motion),
+            command_limits=model.command_limits)
 
     def _without_context(self, samples: Samples) -> Samples:
         if not any(self.recording.context):

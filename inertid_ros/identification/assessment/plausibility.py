@@ -210,6 +210,10 @@ def _delay(estimate: Estimate) -> Iterator[Finding]:
         evidence = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"
         yield Finding.with_remedy("delay", Severity.CARE, evidence, case="too_large")
     elif delay is not None and not delay.at_border and delay.removed:
+        if estimate.model.command_gains is not None:
+            evidence = f"the drives follow commands {-1e3 * delay.seconds:.2g} ms after their stamps"
+            yield Finding.with_remedy("delay", Severity.NOTICE, evidence, case="commanded")
+            return
         order = "later" if delay.seconds > 0 else "earlier"
         evidence = f"effort is {1e3 * abs(delay.seconds):.2g} ms {order} than motion"
         yield Finding.with_remedy("delay", Severity.NOTICE, evidence, case="removed")

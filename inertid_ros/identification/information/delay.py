@@ -40,6 +40,7 @@ class ShiftedTorque:
     moments : tuple of ndarray, shape (k, p)
         ``A^T b``.
     energy : (c, k), ``b^T b``
+    viscous : columns that are kept above zero, as a delay of commands looks like viscous friction; empty otherwise.
     """
 
     columns: tuple[np.ndarray, ...]
@@ -47,6 +48,7 @@ class ShiftedTorque:
     moments: tuple[Array, ...]
     energy: Array
     counts: np.ndarray
+    viscous: np.ndarray
 
     @classmethod
     def from_samples(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
@@ -55,7 +57,8 @@ class ShiftedTorque:
         Products of filtered signals do not need all samples: every ``stride``-th sample is used and counts ``stride``
         times.
         """
-        torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
+        delayed = samples.tau if samples.command is None else samples.command
+        torque = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
         stride = samples.stride_of_products
         block = samples.select(slice(rows.start, rows.stop, stride))
         first, last = samples.time[[0, -1]]
@@ -64,14 +67,17 @@ class ShiftedTorque:
         moments = [np.zeros((len(SHIFTS_S), len(columns))) for columns in equations.columns]
         energy = np.zeros((equations.count, len(SHIFTS_S)))
         masked = replace(block, mask=mask)
+        of_motion = (samples.tau - delayed)[rows.start : rows.stop : stride]
         for part, blocks in zip(batches(len(block)), dense_equations(equations, masked), strict=True):
-            shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last))
+            shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last)) + of_motion[part, None]
             for channel, (A, _) in enumerate(blocks):
                 b = shifted[mask[part, channel], :, channel]
                 gram[channel] += stride * (A.T @ A)
                 moments[channel] += stride * (b.T @ A)
                 energy[channel] += stride * np.sum(b**2, axis=0)
-        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0))
+        layout = equations.model.layout
+        bounded = np.arange(layout.size)[layout.drive("viscous") if samples.command is not None else slice(0)]
+        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0), bounded)
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
@@ -80,7 +86,7 @@ class ShiftedTorque:
             tuple(np.sum(sums, axis=0) for sums in zip(*(getattr(part, name) for part in parts), strict=True))
             for name in ("gram", "moments"))
         energy, counts = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("energy", "counts"))
-        return cls(parts[0].columns, gram, moments, energy, counts)
+        return cls(parts[0].columns, gram, moments, energy, counts, parts[0].viscous)
 
     @cached_property
     def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
@@ -103,6 +109,8 @@ class ShiftedTorque:
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
             weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_TORQUE_VARIANCE))
             parameters = self._solution(weights, [spline(shift) for spline in moments])
+            bounded = self.viscous[self.viscous < len(parameters)]
+            parameters[bounded] = np.maximum(parameters[bounded], 0.0)
             variance = self.mean_squares(shift, parameters)
         return parameters
 
@@ -178,10 +186,12 @@ class Delay:
 def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
     """Check whether one delay holds for all channels, and whether torque is low-passed and can thus be interpolated.
 
-    On a free base, torque also contains wrenches, which come from other devices with other delays.
+    On a free base, torque also contains wrenches, which come from other devices with other delays. Commands are
+    shifted alone.
     """
-    force_alone = equations.equation_type == "force" and not equations.model.free
-    return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
+    commanded = all(samples.command is not None for samples in recordings)
+    of_torque = equations.equation_type == "force" and (commanded or not equations.model.free)
+    return of_torque and all(samples.cutoff_hz > 0 for samples in recordings)
 
 
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
@@ -223,14 +233,30 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
-    """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked."""
-    if delay == 0:
+    """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked.
+
+    If torque follows from commands, only the commands are shifted, and samples with clipped torque are masked.
+    """
+    if delay:
+        samples = _shifted(samples, delay)
+    if samples.command_limits is None:
         return samples
+    # The low-pass mixes clipped torque into the samples of a period of its cutoff.
+    reach = int(np.ceil(1 / (samples.cutoff_hz * samples.period))) if samples.cutoff_hz else 0
+    clipped = np.abs(samples.tau) >= samples.command_limits
+    clipped = scipy.ndimage.maximum_filter1d(clipped.astype(np.uint8), 2 * reach + 1, axis=0).astype(bool)
+    return replace(samples, mask=samples.mask & ~clipped)
+
+
+def _shifted(samples: Samples, delay: float) -> Samples:
     shifted = samples.time + delay
     inside = (shifted >= samples.time[0]) & (shifted <= samples.time[-1])
-    spline = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
-    tau = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
-    return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
+    delayed = samples.tau if samples.command is None else samples.command
+    spline = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
+    moved = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
+    tau, command = samples.tau - delayed + moved, None if samples.command is None else moved
+    mask, usable = samples.mask & inside[:, None], samples.usable & inside
+    return replace(samples, tau=tau, command=command, mask=mask, usable=usable)
 
 
 def _misfit(equations: ShiftedTorque, shift: float) -> float:

@@ -1,0 +1,79 @@
+"""Efforts of robots that report none but follow position commands: from recorded commands and gains of the drives."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.model import RobotModel
+
+from .filtered_motion import FilteredMotion
+from .recorded_channels import joint_columns
+
+_log = NoticeLogger(__name__)
+# Variance of the tracking error over that of the position. It is 1 for a constant command, about 2 for the command of
+# another joint, and 4 for a reversed sign; a soft drive with heavy links has 0.3.
+_MAX_TRACKING_ERROR = 0.8
+
+
+def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
+    """Compute efforts as ``kp (q_cmd - q) + kd (v_cmd - v) + commanded effort``, without a delay of the command.
+
+    Channels of velocity and effort that were not commanded count as zero. The velocity ``v`` is the derivative of the
+    position.
+
+    Raises RecordingError: the commands are missing, or a joint does not follow them.
+    Raises ModelError: a joint has no gain.
+    """
+    if model.command_gains is None:
+        return recording
+    if recording.command_position is None:
+        raise RecordingError(
+            f"{recording.name}: has no command_position, from which robot.effort position_command computes torque;"
+            " set topics.commands or topics.controller_state of the bag, add this channel to the .npz file or"
+            " <joint>_command_position to the table, or set robot.effort")
+    columns, (kp, kd) = joint_columns(recording, model), model.command_gains
+    position, command = recording.position[:, columns], recording.command_position[:, columns]
+    _check_followed(recording.name, model.joint_names, kp > 0, position, command)
+    desired: Array | float = 0.0
+    if recording.command_velocity is not None:
+        desired = recording.command_velocity[:, columns]
+    elif kd.any():
+        _log.warning("%s: has no command_velocity, which counts as zero", recording.name)
+    torque = kp * (command - position) + kd * (desired - np.gradient(position, recording.time, axis=0))
+    if recording.command_effort is not None:
+        torque = torque + recording.command_effort[:, columns]
+    effort = np.full(recording.position.shape, np.nan)
+    effort[:, columns] = torque
+    return replace(recording, effort=effort)
+
+
+def command_torque(model: RobotModel, motion: FilteredMotion) -> Array | None:
+    """Part ``(N, nv)`` of filtered efforts that follows from commands; None if efforts are measured."""
+    if model.command_gains is None:
+        return None
+    kp, kd = model.command_gains
+    of_joints = slice(-model.joints, None)
+    command = np.zeros_like(motion.v)
+    of_state = kp * motion.q[:, of_joints] + kd * motion.v[:, of_joints]
+    command[:, of_joints] = motion.effort + model.effort_scale * of_state
+    return command
+
+
+def _check_followed(
+        name: str, joints: Sequence[str], stiff: NDArray[np.bool_], position: Array, command: Array) -> None:
+    """Raise RecordingError if a joint with a position gain does not follow its command."""
+    spreads = (np.ma.masked_invalid(values).std(axis=0) for values in (command - position, position))
+    error, moved = (np.ma.filled(spread, 0.0) for spread in spreads)
+    far = stiff & (error**2 > _MAX_TRACKING_ERROR * moved**2) & (moved > 0)
+    if far.any():
+        joint = int(np.argmax(np.where(far, error / np.maximum(moved, 1e-300), 0.0)))
+        raise RecordingError(
+            f"{name}: {joints[joint]} does not follow command_position: they differ by"
+            f" {error[joint]:.3g} rad or m (standard deviation), and it moves by {moved[joint]:.3g}; record the command"
+            " that its drive receives, in rad or m, with the names of the joints in this order")
