@@ -35,16 +35,15 @@ lint:  ## check style and types
 docs:  ## build the documentation in .build/docs; warnings are errors
 	@$(enter); $(documentation); echo "ready: .build/docs/index.html"
 
-# Tests that look at a moving robot from outside run after all others, two at once, or alone where torques are
-# commanded; those of other running nodes run in two rows, beside the rest, see test/conftest.py. Types and documentation
-# are checked in the time that these leave, by a process of the lowest priority. Status 5: ARGS selects
-# none of these tests.
+# Tests that look at a moving robot from outside run after all others, two files at once, or alone where torques are
+# commanded; those of other running nodes run in two rows, beside the rest, see test/conftest.py. Status 5: ARGS
+# selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
 	@$(enter); status=0 others=0 realtime=0 alone=0; ruff check . || status=1; \
 	{ nice -n 19 bash -euc '$(types); $(documentation)'; } & checked=$$!; \
 	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
-	pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "realtime and not alone" $(or $(ARGS),test/nodes) || realtime=$$?; \
 	wait $$checked || status=1; \
+	pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "realtime and not alone" $(or $(ARGS),test/nodes) || realtime=$$?; \
 	pytest -n 0 -m alone $(or $(ARGS),test/nodes) || alone=$$?; \
 	for code in $$others $$realtime $$alone; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
 	[ "$$others$$realtime$$alone" != 555 ] || status=5; exit $$status

@@ -85,7 +85,9 @@ def lose(flow: Calibration, outcome: Outcome, node: str) -> None:
     """Send SIGKILL or SIGSTOP to one node."""
     begin = time.monotonic()
     flow.nodes[node].signal(LOSSES[outcome.signal])
-    while time.monotonic() < begin + WAIT_S + 2 * TOLD_S and np.isnan(outcome.told) and not flow.flow_ended:
+    ended = False
+    while time.monotonic() < begin + WAIT_S + 2 * TOLD_S and np.isnan(outcome.told) and not ended:
+        ended = flow.flow_ended  # before its last lines are read
         if lines := told(flow, node):
             outcome.told, outcome.said = time.monotonic() - begin, lines[0]
         flow.ros.spin(0.01)
