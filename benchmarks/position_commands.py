@@ -8,6 +8,7 @@ their stamps. Both fits predict the measured torque of a held-out motion.
 
 import argparse
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Robot:
     middle: tuple[float, ...]
     amplitude: float
 
-    def options(self, **further: object) -> RobotOptions:
+    def options(self, **further: Any) -> RobotOptions:
         path = example_urdf(self.urdf)
         others = [joint for joint in load_model(path).joint_names if joint not in self.kp]
         return RobotOptions(locked_joints=dict.fromkeys(others, 0.0), **further)
@@ -67,7 +68,7 @@ def recorded(robot: Robot, truth: RobotModel, seed: int, index: int) -> Recordin
     simulated = SimulatedRobot(truth, SimulationOptions(seed=1000 * seed + index), drives=drives)
     step, order_of = simulated.options.timestep_s, [list(robot.kp).index(name) for name in truth.joint_names]
     kp, kd = (np.array(list(gains.values()))[order_of] for gains in (robot.kp, robot.kd))
-    time = step * np.arange(round((SECONDS + SETTLING_S) / step))
+    time = step * np.arange(round((SECONDS + SETTLING_S) / step), dtype=np.float64)
     middle = np.array(robot.middle)[order_of]
     q, v, _ = motion.sample(time)
     q, late = q + middle, round(DELAY_S / step)
