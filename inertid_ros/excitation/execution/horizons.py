@@ -195,7 +195,7 @@ class MotionExecution:
         self.reason = ""
         self.clock_offset = float("nan")
         self._started = 0.0
-        self._brake = self._replaced = 0  # the latter: of the horizon that a stop replaced
+        self._brake = 0
 
     def start(self, begin: float) -> Horizon:
         """Start the plan at ``begin`` [s, steady clock], now or soon; return the first horizon."""
@@ -225,7 +225,6 @@ class MotionExecution:
         if self.state is not MotionState.MOVING:
             return self._empty_horizon()
         brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
-        self._replaced = self._brake
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
         return self.table.horizon(phase, brake, now + self.clock_offset)
 
@@ -268,10 +267,6 @@ class MotionExecution:
         """True if the commanded motion has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
-
-    def has_run_out(self, now: float) -> bool:
-        """True if the robot has come to rest by ``now`` even if the brake of a stop was lost."""
-        return self.at_rest(now) and now - self._started >= self.table.rest_time(self._replaced)
 
     def is_stopping(self, now: float) -> bool:
         """True if the motion brakes or has braked before the end of the plan."""

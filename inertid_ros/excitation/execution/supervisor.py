@@ -356,7 +356,7 @@ class Supervisor:
         if self.waiting:
             return self._wait(now)
         pace = self._scaling if _MAX_ZERO_SCALING < self._scaling < 1.0 else 1.0
-        if not self._standstill.has_settled(now, self.execution.has_run_out(now), pace):
+        if not self._standstill.has_settled(now, self.execution.at_rest(now), pace):
             return False
         if self.interruption and not (self.fault or self.canceled):
             self._waiting_since = now

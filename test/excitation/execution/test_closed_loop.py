@@ -240,12 +240,6 @@ def test_a_high_effort_is_told_with_the_late_command_that_may_have_caused_it():
     check(robot)
 
 
-def test_a_robot_is_not_at_rest_before_its_last_horizon_is_if_the_brake_was_lost():
-    node, robot, _ = run(fault(deaf=True), lambda node, now: node.stop(now, "asked to"))
-    assert node.fault.startswith("asked to")
-    assert not node.execution.has_run_out(check(robot)[-1] - TICK_S)
-
-
 @pytest.mark.parametrize(
     "action",
     [lambda node, now: node.tick(now, cancel=True), lambda node, now: node.stop(now, "asked to")],
