@@ -12,10 +12,12 @@ from support.recordings.spoiling import (
     KINDS,
     ImpossibleMistakeError,
     counterbalanced,
+    drawn_case,
     drawn_mistake,
     in_unit,
     with_gripper,
 )
+from support.robots.drawn_robots import CHAIN
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import ScreenedRecording
@@ -137,6 +139,15 @@ def test_a_load_that_is_put_down_is_named_with_its_instant(seed):
     assert gate.verdict is Verdict.REJECT
     assert instant == pytest.approx(0.5 * case.train[0].duration, abs=0.5)
     assert kilograms == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_joints_that_rest_while_others_sweep_carry_no_load(seed):
+    rng = np.random.default_rng(seed)
+    sweeps = KINDS["friction sweeps with lost rows"](drawn_case(CHAIN, rng), rng).case
+    gate = calibrate(sweeps.given, sweeps.train, sweeps.held_out).gate
+    causes = {finding.cause for finding in (*gate.reasons, *gate.notices)}
+    assert "lost_rows" in causes and not causes & {"load_changed", "contact"}, gate.summary
 
 
 def test_what_is_found_may_be_switched_off():

@@ -34,15 +34,13 @@ _DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # window over which delays are a
 _SMOOTHER_RATIO = 0.5  # roughness with even stamps over roughness with recorded stamps
 _ROUGHNESS_QUANTILE = 0.98  # states within bursts are even; the roughness is between bursts
 _MIN_STEP_PERIODS = 1e-3  # stamps must increase
-
-
 # States of a second publisher.
 _DRAWN_ROWS = 2000  # random states, to find a repeated position
 _MIN_STRANGE_SHARE, _MIN_STRANGE_BORDERS = 0.02, 20  # share of the states; changes between both publishers
 _STRANGE_STEPS = 5.0  # jump over the fast step (99th percentile) of the other states
 # Samples that are missing between even stamps.
 _EVEN_STAMPS_SHARE = 1e-3  # scatter over the period, below which stamps may be row numbers
-_DOUBLE_STEP = (1.6, 4.4)  # step of the motion over its neighbours, if one to three samples are missing
+_MIN_DOUBLE_STEP, _MAX_DOUBLE_STEP = 1.6, 4.4  # step over its neighbours, if one to three samples are missing
 _MIN_SHOWN_STEP = 10.0  # step over its noise; a shorter step does not reveal missing samples
 _MAX_UNEVENNESS = 0.3  # difference of both neighbouring steps over their mean; with less the motion is even
 _WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # numbers of missing samples are near integers at most places
@@ -130,8 +128,7 @@ def velocity_ratio(recording: Recording) -> Array:
     rates, measured = _speeds(recording), np.asarray(recording.velocity)
     measured = 0.5 * (measured[1:] + measured[:-1])
     finite = np.isfinite(measured)
-    measured = np.where(finite, measured, 0.0)
-    rates = np.where(finite, rates, 0.0)
+    measured, rates = (np.where(finite, values, 0.0) for values in (measured, rates))
     power, cross = np.sum(measured**2, axis=0), np.sum(measured * rates, axis=0)
     alike = np.abs(cross) > 0.7 * np.sqrt(power * np.sum(rates**2, axis=0))  # half of the variance in common
     moves = (np.ptp(recording.position, axis=0) > _MIN_RANGE) & (power > 0)
@@ -179,26 +176,29 @@ def with_lost_rows(recording: Recording) -> Recording:
     """Insert missing time into even stamps (row numbers), at steps of an even motion that span several periods."""
     steps = np.diff(recording.time)
     period = float(np.median(steps)) if len(steps) else 0.0
-    if len(steps) < 4 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
+    if len(steps) < 8 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
         return recording
     position = np.nan_to_num(recording.position)
     noise = ChannelNoise.from_values(position, np.zeros(position.shape[1])).scale
     moved = np.diff(position, axis=0) / np.maximum(noise, 1e-12 * np.ptp(position, axis=0) + 1e-300)
-    usual = 0.5 * (moved[:-2] + moved[2:])
+    # In even motion, steps are alike unless samples are missing. If next steps are double, those beyond count.
+    (before, after), *farther = ([moved[3 + k : len(moved) - 3 + k] for k in (-apart, apart)] for apart in (1, 2, 3))
+    for beyond in farther:
+        length, shorter = (np.linalg.norm(one + other, axis=1) for one, other in ((before, after), beyond))
+        longer = (length > 0.5 * (1 + _MIN_DOUBLE_STEP) * shorter)[:, None]
+        before, after = (np.where(longer, *side) for side in zip(beyond, (before, after), strict=True))
+    usual = 0.5 * (before + after)
     size = np.linalg.norm(usual, axis=1)
-    shown = size > _MIN_SHOWN_STEP
-    # In even motion, three steps in a row are alike unless samples are missing.
-    even = np.linalg.norm(moved[2:] - moved[:-2], axis=1) < _MAX_UNEVENNESS * size
-    ratio = np.sum(moved[1:-1] * usual, axis=1) / np.maximum(size**2, 1e-300)
-    least, most = _DOUBLE_STEP
-    double = shown & even & (ratio > least) & (ratio < most)
-    if not _MIN_LOST <= double.sum() <= _MAX_LOST_SHARE * max((shown & even).sum(), 1):
+    even = (size > _MIN_SHOWN_STEP) & (np.linalg.norm(after - before, axis=1) < _MAX_UNEVENNESS * size)
+    ratio = np.sum(moved[3:-3] * usual, axis=1) / np.maximum(size**2, 1e-300)
+    double = even & (ratio > _MIN_DOUBLE_STEP) & (ratio < _MAX_DOUBLE_STEP)
+    if not _MIN_LOST <= double.sum() <= _MAX_LOST_SHARE * max(even.sum(), 1):
         return recording
     whole = np.abs(ratio[double] - np.round(ratio[double])) < _WHOLE_TOLERANCE
     if whole.mean() < _MIN_WHOLE_SHARE:
         return recording
     missing = np.zeros(len(steps))
-    missing[1:-1][double] = np.round(ratio[double]) - 1
+    missing[3:-3][double] = np.round(ratio[double]) - 1
     time = recording.time + period * np.append(0.0, np.cumsum(missing))
     repairs = replace(recording.repairs, lost=int(missing.sum()), total=max(recording.repairs.total, len(time)))
     return replace(recording, time=time, repairs=repairs)

@@ -38,12 +38,13 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     if not isinstance(equations, ForceEquations) or model.free:
         return
     parts, residual = _residuals(estimate, train)
-    valid, torque = (np.concatenate([getattr(part, key) for part in parts]) for key in ("valid", "tau"))
-    material = np.sum(residual**2, axis=0) > _MIN_ERROR**2 * np.sum((valid * torque) ** 2, axis=0)
+    # Stiction of resting joints would resemble loads.
+    fitted, torque = (np.concatenate([getattr(part, key) for part in parts]) for key in ("mask", "tau"))
+    material = np.sum((fitted * residual) ** 2, axis=0) > _MIN_ERROR**2 * np.sum((fitted * torque) ** 2, axis=0)
     if not material.any():
         return
     noise = np.where(estimate.residual_deviation > 0, estimate.residual_deviation, np.inf)
-    weight = valid * material / noise
+    weight = fitted * material / noise
     residual = weight * residual
     severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
     columns = {body: weight[..., None] * _torque_of_moments(model, body, parts) for body in model.end_bodies}
@@ -146,8 +147,7 @@ def _passing(
     evidence = f"{100 * _PASSING_SHARE:.0f} % of the squared errors of {', '.join([joints[joint], *others])} lie"
     last = min(end, rows.each[recording].stop - 1)
     evidence += f" between {rows.since_start(begin):.1f} and {rows.since_start(last):.1f} s"
-    name = parts[recording].name
-    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=name)
+    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=parts[recording].name)
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:

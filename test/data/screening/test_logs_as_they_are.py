@@ -70,10 +70,14 @@ def test_a_joint_that_jumps_alone_and_spikes_of_all_are_no_joined_logs():
     assert not causes(replace(recording, position=alone)) and not causes(replace(recording, position=spike))
 
 
+@pytest.mark.parametrize("in_pairs", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_rows_that_were_numbered_on_get_their_stamps_back(seed: int):
+def test_rows_that_were_numbered_on_get_their_stamps_back(seed: int, in_pairs: bool):
     recording, rng = moving(seed, period=0.001), np.random.default_rng(seed)
-    kept = np.sort(rng.choice(len(recording), int(0.98 * len(recording)), replace=False))
+    lost = rng.choice(len(recording) - 2, len(recording) // 50, replace=False)
+    if in_pairs:
+        lost = np.concatenate([lost[::2], lost[::2] + 2])
+    kept = np.delete(np.arange(len(recording)), lost)
     numbered = replace(recording.select(kept), time=0.001 * np.arange(len(kept)))
     measured = as_measured(numbered)
     assert causes(numbered) == ["lost_rows"]
