@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=2000, help="messages, requests and goals (default 2000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random generator (default 0)")
     options = parser.parse_args()
-    broken, begun, moved_s, longest = list[str](), time.monotonic(), 0.0, 0.0
+    broken, begun, moved_s, longest, filled = list[str](), time.monotonic(), 0.0, 0.0, 0
     memory, counted = defaultdict[str, list[float]](list), Counter[str]()
     for moves in (False, True):
         with (tempfile.TemporaryDirectory() as folder, own_domain(),
@@ -49,7 +49,7 @@ def main() -> None:
             except BrokenBoundError as error:
                 broken.append(str(error))
             moved_s, longest = moved_s + fuzzer.moved_s(), max(longest, fuzzer.longest)
-            counted += fuzzer.counts
+            counted, filled = counted + fuzzer.counts, filled + len(fuzzer.filled)
     print(*broken or ["no bound broken"], sep="\n")
     rows = [(name, f"{used[0]:.0f}", f"{max(used):.0f}", f"{used[-1]:.0f}") for name, used in memory.items()]
     counts = ", ".join(f"{count} {what}" for what, count in counted.items())
@@ -59,7 +59,8 @@ def main() -> None:
 {time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An
 eighth of the messages are bytes of no message. In the second half, nothing but the robot publishes its joint states,
 description and speed scaling, and half of the goals are good: the robot moved for {moved_s:.0f} s. Longest time to an
-answer: {longest:.2f} s ({ANSWER_S:g} s are allowed). Broken bounds: {"; ".join(broken) or "none"}.
+answer: {longest:.2f} s ({ANSWER_S:g} s are allowed). The feed-forward node filled {filled} trajectories, all
+with efforts within their limits. Broken bounds: {"; ".join(broken) or "none"}.
 
 {table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
 

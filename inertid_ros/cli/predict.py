@@ -70,8 +70,12 @@ def _recording(options: argparse.Namespace, result: Result) -> int:
         print_table(f"{quantity.capitalize()} of the recording and its causes (RMS, {unit})", ("channel", *rms), rows)
         for each in torque.whole_body:
             known = each.value[np.isfinite(each.value).all(axis=1)]
+            if not len(known):
+                print(f"{each.name}: unknown, because every sample lacks an effort or a wrench")
+                continue
             size, deviation = (np.sqrt(np.mean(part**2, axis=0)) for part in (known, each.deviation))
-            print_table(each.name.capitalize(), ("channel", "RMS", "smallest", "largest", "standard deviation"),
+            header = ("channel", "RMS", "smallest", "largest", "standard deviation")
+            print_table(each.name[0].upper() + each.name[1:], header,
                 zip(each.channels, size, known.min(axis=0), known.max(axis=0), deviation, strict=True))
 
     content = {"channels": torque.channels, "rms": rms, "time": torque.time, "measured": torque.measured,

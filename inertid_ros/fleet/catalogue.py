@@ -17,7 +17,8 @@ from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError, one_line
 from inertid_ros.core.formats import open_file, read_text, read_yaml
-from inertid_ros.fleet.fetching import FleetError, optional, resolved
+from inertid_ros.data.files.array_reading import from_parquet
+from inertid_ros.fleet.fetching import FleetError, resolved
 
 T = TypeVar("T")
 _PARQUET_MAGIC = b"PAR1"
@@ -123,11 +124,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def _parquet(path: Path) -> dict[str, Any]:
     """Content of a Parquet file in the structure of a YAML catalogue."""
-    parquet = optional("pyarrow.parquet")
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except Exception as error:  # pyarrow raises many undocumented errors
-        raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
+    rows = from_parquet(path, lambda table: table.to_pylist())
     robots, bags, payloads = dict[str, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
         known = {key: value for key, value in row.items() if value is not None}

@@ -32,6 +32,7 @@ from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 from .payload import Quantity
 
 _MAX_ROWS = 4000  # samples of all recordings together
+_MAX_VALUE = 1e6  # m, N or N m; larger values are no measurements
 _MIN_DYNAMIC_RATE_HZ = 40.0  # minimum sample rate for the computation of accelerations
 _CUTOFF_HZ = 5.0  # cutoff of motion and wrench, if accelerations are computed; people and arms turn tools more slowly
 _REWEIGHTINGS, _MAX_STEPS = 5, 20  # updates of the weights, and steps of each fit
@@ -96,24 +97,18 @@ class ForceSensorLoad:
     def quantities(self, name: str) -> tuple[Quantity, ...]:
         """Values of ``mass``, ``com``, ``bias`` or ``tilt``, with deviations and intervals."""
         values, deviations = (np.atleast_1d(x).tolist() for x in (getattr(self, name), self.deviations[name]))
-        return tuple(
-            Quantity(value, deviation, (value - NORMAL_95 * deviation, value + NORMAL_95 * deviation))
-            for value, deviation in zip(values, deviations, strict=True)
-        )
+        return tuple(Quantity(value, deviation, (value - NORMAL_95 * deviation, value + NORMAL_95 * deviation))
+            for value, deviation in zip(values, deviations, strict=True))
 
     def content(self) -> dict[str, Any]:
         """Plain data for JSON and YAML."""
         deviations = {name: np.round(value, 9).tolist() for name, value in self.deviations.items()}
+        intervals = {name: [one.interval for one in self.quantities(name)] for name in ("com", "bias", "tilt")}
         return {
-            "mass": self.mass, "com": self.com.tolist(), "bias": self.bias.tolist(),
-            "tilt": self.tilt.tolist(), "inertia": None if self.inertia is None else self.inertia.tolist(),
-            "deviations": deviations,
-            "intervals": {
-                "mass": self.quantities("mass")[0].interval,
-                **{name: [quantity.interval for quantity in self.quantities(name)] for name in ("com", "bias", "tilt")},
-            },
-            "noise": self.noise.tolist(), "samples": self.samples, "reversed": self.reversed,
-        }  # fmt: skip
+            "mass": self.mass, "com": self.com.tolist(), "bias": self.bias.tolist(), "tilt": self.tilt.tolist(),
+            "inertia": None if self.inertia is None else self.inertia.tolist(), "deviations": deviations,
+            "intervals": {"mass": self.quantities("mass")[0].interval, **intervals},
+            "noise": self.noise.tolist(), "samples": self.samples, "reversed": self.reversed}
 
 
 def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
@@ -136,21 +131,30 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     """
     wrench = _wrench_of(recording, sensor)
     quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
-    good = ~invalid & np.isfinite(poses).all(axis=1) & np.isfinite(wrench).all(axis=1)
+    good = ~invalid & (np.abs(poses) < _MAX_VALUE).all(axis=1) & (np.abs(wrench) < _MAX_VALUE).all(axis=1)
     if good.sum() < 20:
         raise RecordingError(f"{recording.name}: {good.sum()} samples with pose and wrench; record at least 20")
     time, position, turned, wrench = recording.time[good], poses[good, :3], quaternions[good], wrench[good]
-    period = float(np.median(np.diff(time)))
     turned = Rotation.from_quat(turned)
-    if 1 / period < _MIN_DYNAMIC_RATE_HZ:
+    if 1 / float(np.median(np.diff(time))) < _MIN_DYNAMIC_RATE_HZ:
         still = np.zeros((len(time), 3))
         return SensorMotion(wrench, _regressor(turned.inv().apply(-gravity), still, still), False)
-    even = np.arange(time[0], time[-1], period)
-    margin = round(1 / _CUTOFF_HZ / period)
-    if len(even) < 20 + 2 * margin:
+    pieces = np.split(np.arange(len(time)), np.flatnonzero(np.diff(time) > 1 / _CUTOFF_HZ) + 1)
+    spans = [float(time[rows[-1]] - time[rows[0]]) for rows in pieces]
+    long = [rows for rows, s in zip(pieces, spans, strict=True) if len(rows) * (s - 2 / _CUTOFF_HZ) > 22 * s]
+    if not long:
         raise RecordingError(
-            f"{recording.name}: lasts {time[-1] - time[0]:.2g} s, too short for the low-pass at {_CUTOFF_HZ:g} Hz;"
-            f" record at least {(20 + 2 * margin) * period:.2g} s, better some ten seconds")
+            f"{recording.name}: lasts {max(spans):.2g} s without a gap, too short for the low-pass at {_CUTOFF_HZ:g}"
+            " Hz; record at least 1 s, better some ten seconds")
+    moved = [_low_passed(time[rows], position[rows], turned[rows], wrench[rows], gravity) for rows in long]
+    wrench, regressor = (np.concatenate(parts) for parts in zip(*moved, strict=True))
+    return SensorMotion(wrench, regressor, True)
+
+
+def _low_passed(time: Array, position: Array, turned: Rotation, wrench: Array, gravity: Array) -> tuple[Array, Array]:
+    """Low-passed wrench and regressor of a piece of a recording without gaps."""
+    even, period = np.linspace(time[0], time[-1], len(time), retstep=True)
+    margin = round(1 / _CUTOFF_HZ / period)
     position, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (position, wrench))
     turned = Slerp(time, turned)(even)
     velocity = np.gradient(position, period, axis=0)
@@ -161,18 +165,15 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     low_pass = scipy.signal.butter(2, min(2 * _CUTOFF_HZ * period, 0.8), output="sos")
     inside = slice(margin, -max(margin, 1))
     wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[inside] for x in (wrench[1:-1], regressor))
-    return SensorMotion(wrench, regressor, True)
+    return wrench, regressor
 
 
 def _wrench_of(recording: Recording, sensor: str) -> Array:
     names = list(recording.wrenches)
-    if sensor and sensor not in recording.wrenches:
+    if (sensor and sensor not in names) or (not sensor and len(names) != 1):
+        wanted = f"has no wrench '{sensor}'" if sensor else "needs one wrench"
         raise RecordingError(
-            f"{recording.name}: has no wrench '{sensor}' (recorded: {', '.join(names) or 'none'}); choose one with"
-            " --sensor")
-    if not sensor and len(names) != 1:
-        raise RecordingError(
-            f"{recording.name}: needs one wrench (recorded: {', '.join(names) or 'none'}); choose one with --sensor")
+            f"{recording.name}: {wanted} (recorded: {', '.join(names) or 'none'}); choose one with --sensor")
     return np.asarray(recording.wrenches[sensor or names[0]])
 
 
@@ -244,8 +245,7 @@ def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSenso
     if not deviation[0] < _MAX_MASS_DEVIATION * mass:
         raise RecordingError(
             f"the motion does not separate load and bias (mass {mass:.3g} kg, standard deviation {deviation[0]:.2g}"
-            " kg); turn the sensor far about two axes while it is recorded"
-        )
+            " kg); turn the sensor far about two axes while it is recorded")
     com = mounted.apply(x[1:4] / x[0])
     # In the axes of the sensor the centre of mass turns with the tilt.
     slope = mounted.as_matrix() @ np.hstack([-x[1:4, None] / x[0] ** 2, np.eye(3) / x[0], skew(x[1:4] / x[0])])
@@ -260,5 +260,4 @@ def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSenso
     deviations = {"mass": deviation[0], "com": of_com, "bias": deviation[_BIAS], "tilt": deviation[_TILT]}
     return ForceSensorLoad(
         mass, com, inertia, x[_BIAS], x[_TILT], {name: np.asarray(value) for name, value in deviations.items()},
-        noise, samples, sign < 0,
-    )  # fmt: skip
+        noise, samples, sign < 0)

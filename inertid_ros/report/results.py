@@ -94,6 +94,8 @@ class Result:
         shapes = (parameters.shape, prior.shape, covariance.shape)
         if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
             raise ResultError(f"{path / PARAMETERS}: does not belong to its {CALIBRATED_URDF}; identify again")
+        if not all(np.isfinite(values).all() for values in (parameters, prior, covariance)):
+            raise ResultError(f"{path / PARAMETERS}: is damaged (holds NaN or infinite numbers); identify again")
         return cls(path, model, parameters, prior, covariance, report)
 
     @cached_property

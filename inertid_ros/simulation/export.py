@@ -3,6 +3,8 @@
 MuJoCo's own writer keeps six digits, so MJCF is written here.
 """
 
+import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,10 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, ModelError, first_few
-from inertid_ros.core.formats import read_bytes
+from inertid_ros.core.formats import MAX_TEXT_BYTES, open_file
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia, transform
 from inertid_ros.core.samples import Samples
+from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
@@ -27,7 +30,7 @@ from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import full_model, position_range
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .mujoco_model import import_mujoco, refusals
+from .mujoco_model import import_mujoco, joint_frames, refusals
 
 MJCF_TERMS = {"rotor_inertia": "armature", "viscous": "damping", "coulomb": "frictionloss", "stiffness": "stiffness"}
 TERMS = {
@@ -37,6 +40,7 @@ REST = "smooth change of friction's sign, spin of rotors"  # what no parameter o
 _ROUNDING = 1e-9  # of a joint's torque
 _DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
+_READING_S, _READING_MB, _POLL_PERIOD_S = 30.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
 _ISAACLAB_COMMENT = """\
 # Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
 # are those of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
@@ -125,8 +129,9 @@ def _isaaclab_text(model: RobotModel, drives: Mapping[str, Array], breakaway: Ar
     """YAML with fields of Isaac Lab's actuators; ``breakaway (n,)`` is the friction of joints at rest [N m or N]."""
     fields = {"armature": drives["rotor_inertia"], "friction": breakaway, "dynamic_friction": drives["coulomb"],
         "viscous_friction": drives["viscous"]}
-    by_joint = {key: dict(zip(model.joint_names, values.tolist(), strict=True)) for key, values in fields.items()}
-    content = {"joint_names_expr": list(model.joint_names), **by_joint}
+    names = [re.escape(name) for name in model.joint_names]  # Isaac Lab takes names as regular expressions
+    by_joint = {key: dict(zip(names, values.tolist(), strict=True)) for key, values in fields.items()}
+    content = {"joint_names_expr": names, **by_joint}
     return _ISAACLAB_COMMENT + yaml.safe_dump(content, sort_keys=False, width=1000)
 
 
@@ -179,7 +184,8 @@ def _mjcf_text(model: RobotModel, drives: Mapping[str, Array], urdf: str, onto: 
 
 def _read_mjcf(path: str | Path) -> etree._Element:
     try:
-        root = parsing.parse_xml(read_bytes(path))
+        with open_file(path) as file:  # not a pipe, which MuJoCo could not read again
+            root = parsing.parse_xml(file.read(MAX_TEXT_BYTES))
     except (FormatError, etree.XMLSyntaxError) as error:
         raise ModelError(f"{path}: is not XML ({error}); give the <mujoco> file of the robot") from None
     if root.tag != "mujoco":
@@ -207,31 +213,26 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     ``given`` are the joints of the MJCF, ``elements`` those of the URDF in the order of ``full``.
     """
     _check_joints(given, list(full.names)[1:], onto)
-    mujoco, data, poses = import_mujoco(), full.createData(), list[pin.SE3]()
-    with refusals(onto):
-        compiled = mujoco.MjModel.from_xml_path(str(onto))
-    joints, scene = [compiled.joint(element.get("name")) for element in elements], mujoco.MjData(compiled)
-    scene.qpos[[int(joint.qposadr[0]) for joint in joints]] = 0.0
-    mujoco.mj_kinematics(compiled, scene)
+    process = WorkerProcess(memory_mb=_READING_MB, nice=0)
+    worker: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, process)
+    while not worker.poll():
+        time.sleep(_POLL_PERIOD_S)
+    (joints, bodies), data, poses = worker.result(), full.createData(), list[pin.SE3]()
     pin.forwardKinematics(full, data, pin.neutral(full))
-
-    def pose(body: int) -> pin.SE3:
-        return pin.SE3(scene.xmat[body].reshape(3, 3).copy(), scene.xpos[body].copy())
-
+    with refusals(onto):
+        frames = [joints[element.get("name")] for element in elements]
     # The root link's frame in MuJoCo's world: that of the body of its name, or by the first joint.
-    base = mujoco.mj_name2id(compiled, mujoco.mjtObj.mjOBJ_BODY, full.frames[1].name)
-    root = pose(base) if base > 0 else pose(int(joints[0].bodyid[0])) * data.oMi[1].inverse()
-    for element, joint, placed in zip(elements, joints, list(data.oMi)[1:], strict=True):
+    root, kinds = bodies.get(full.frames[1].name, frames[0][-1] * data.oMi[1].inverse()), import_mujoco().mjtJoint
+    for element, (kind, along, anchor, body), placed in zip(elements, frames, list(data.oMi)[1:], strict=True):
         link, slides = root * placed, element.get("type") == "prismatic"
         axis = link.rotation @ parsing.axis(element)
-        turned = float(np.linalg.norm(axis - scene.xaxis[joint.id]))
-        off = 0.0 if slides else float(np.linalg.norm(np.cross(axis, scene.xanchor[joint.id] - link.translation)))
-        kind = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)[slides]
-        if joint.type[0] != kind or max(turned, off) > _AXIS_TOLERANCE:
+        turned = float(np.linalg.norm(axis - along))
+        off = 0.0 if slides else float(np.linalg.norm(np.cross(axis, anchor - link.translation)))
+        if kind != (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)[slides] or max(turned, off) > _AXIS_TOLERANCE:
             raise ModelError(
                 f"{onto}: the axis of joint '{element.get('name')}' is not that of the URDF ({off * 1e3:.3g} mm and"
                 f" {turned:.3g} rad off at position zero); give the MJCF of this robot, or leave out --onto")
-        poses.append(pose(int(joint.bodyid[0])).inverse() * link)
+        poses.append(body.inverse() * link)
     return poses
 
 

@@ -88,8 +88,26 @@ def refusals(where: object = "URDF") -> Iterator[None]:
     """Raise ModelError if MuJoCo refuses a model; ``where`` names it."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, RuntimeError, KeyError) as error:
         raise ModelError(f"{where}: MuJoCo refuses it ({str(error).splitlines()[0]}); fix it") from None
+
+
+def joint_frames(path: str, progress: object
+        ) -> tuple[dict[str, tuple[int, Array, Array, pin.SE3]], dict[str, pin.SE3]]:
+    """Frames of an MJCF file with its joints at zero, for a :class:`.Worker`: MuJoCo reads all files that it names.
+
+    Returns type, axis, anchor and pose of the body of every joint, and the pose of every body, in MuJoCo's world.
+    """
+    mujoco = import_mujoco()
+    with refusals(path):
+        model = mujoco.MjModel.from_xml_path(path)
+    scene = mujoco.MjData(model)
+    scene.qpos[model.jnt_qposadr[model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)]] = 0.0
+    mujoco.mj_kinematics(model, scene)
+    poses = [pin.SE3(turn.reshape(3, 3), place) for turn, place in zip(scene.xmat, scene.xpos, strict=True)]
+    joints = {model.joint(k).name: (int(model.jnt_type[k]), scene.xaxis[k].copy(), scene.xanchor[k].copy(),
+        poses[model.jnt_bodyid[k]]) for k in range(model.njnt)}
+    return joints, {model.body(k).name: poses[k] for k in range(1, model.nbody)}
 
 
 def set_bodies(robot: MujocoRobot, bodies: Array) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
@@ -135,6 +136,7 @@ _READERS = {
     "plan": (lambda path: ("excite", "--urdf", "good.urdf", "--check", path)),
     "SRDF": (lambda path: (*_EXCITE, "--set", f"excitation.collision.srdf={path}")),
     "description": (lambda path: ("info", path)), "input": (lambda path: ("convert", path, "out.npz")),
+    "sensor": (lambda path: ("force-sensor", path)),
     "robot": (lambda path: ("init", path)), "perturbed": (lambda path: ("perturb", path, "--output", "out.urdf")),
     "catalogue": (lambda path: ("fleet", path, "--output", "out")), "result": (lambda path: ("report", path)),
 }  # fmt: skip
@@ -161,6 +163,20 @@ def test_results_whose_files_are_pipes_are_refused(result, refused, monkeypatch)
         assert "out" in refused("validate", "out", "good.npz")
         (result / name).unlink()
         (result / name).write_bytes(kept)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_results_with_numbers_that_are_not_finite_are_refused(seed, result, refused):
+    rng, file = np.random.default_rng(seed), result / "parameters.yaml"
+    content = yaml.safe_load(file.read_text())
+    row = content[str(rng.choice(["parameters", "prior", "covariance"]))]
+    while isinstance(row[0], list):
+        row = row[rng.integers(len(row))]
+    row[rng.integers(len(row))] = float(rng.choice([np.nan, np.inf, -np.inf]))
+    file.write_text(yaml.safe_dump(content))
+    for command in (("export", "out", "--to", "csv", "--output", "a.csv"), ("predict", "out", "good.npz"),
+                    ("validate", "out", "good.npz"), ("payload", "out", "good.npz"), ("report", "out")):  # fmt: skip
+        assert "parameters.yaml: is damaged (holds NaN or infinite numbers); identify again" in refused(*command)
 
 
 def test_a_urdf_may_come_from_another_command(folder):

@@ -326,6 +326,12 @@ def check_whole_body(folder, measures, capsys):
     if measures == "wrench":
         missed = np.array(quantities["measured minus predicted wrench [N, N m]"]["value"], dtype=float)
         assert np.sqrt(np.nanmean(missed[:, :3] ** 2)) < 5.0
+        lame = dict(np.load(folder / "b.npz"))
+        lame["effort"][:, 3] = np.nan
+        np.savez(folder / "lame.npz", **lame)
+        assert cli.main(["predict", str(folder / "result"), str(folder / "lame.npz"), "--quiet"]) == 0
+        shown = capsys.readouterr().out
+        assert "wrench [N, N m]: unknown, because every sample lacks" in shown and "[N s, N m s]" in shown
     header = (folder / f"{measures}.csv").read_text().split("\n", 1)[0]
     assert "centre of mass, world [m].z.standard_deviation" in header
 

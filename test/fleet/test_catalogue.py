@@ -4,6 +4,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from inertid_ros.core.errors import RecordingError
 from inertid_ros.fleet.catalogue import read_catalogue
 from inertid_ros.fleet.fetching import FleetError
 
@@ -134,5 +135,5 @@ def test_no_such_catalogue(tmp_path):
 
 def test_damaged_parquet(tmp_path):
     (tmp_path / "fleet.parquet").write_bytes(b"PAR1" + b"x" * 50)
-    with pytest.raises(FleetError, match="fleet.parquet: is damaged"):
+    with pytest.raises(RecordingError, match="fleet.parquet: is damaged"):
         read_catalogue(tmp_path / "fleet.parquet")

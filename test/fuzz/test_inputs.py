@@ -23,6 +23,9 @@ LARGE = {  # too large for files
     "a key of 60 kB": ("configuration", b"a" * 60_000 + b": 1"),
     "metadata that a library reads for minutes": ("bag_metadata", b"- [a, b, c, d]\n" * 4000),
     "control characters, each four in a message": ("formula", b"v*" + b"\x01" * 4000),
+    "brackets that stay open in a column": ("table", b"time,a_position" + b"[" * 60_000 + b"\n0,1\n"),
+    "blanks in the name of a column": ("table", b"time,a" + b" " * 60_000 + b"_position\n0,1\n"),
+    "many columns of seconds": ("table", b",".join(b"%dsecs" % i for i in range(7000)) + b",a_position\n"),
     "elements in elements": ("urdf", b"<robot>" + b"<a>" * 20_000),
     "joints that mimic one another": (
         "urdf",

@@ -18,3 +18,4 @@ def test_random_messages_requests_and_goals_end_no_node_and_are_answered(tmp_pat
         fuzzer.run(INPUTS)
         fuzzer.check_end()
     assert fuzzer.counts["messages"] > INPUTS / 2 and fuzzer.counts["requests"] > INPUTS / 10
+    assert fuzzer.filled

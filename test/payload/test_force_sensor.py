@@ -80,6 +80,27 @@ def test_the_truth_is_within_the_intervals(rate_hz: float, seconds: float, base_
     assert max(errors) < 0.01
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_pauses_and_impossible_values_do_not_change_the_result(seed: int):
+    """Pauses from half a second to a year, anywhere; they were filled, in any memory that this takes."""
+    rng, tool = np.random.default_rng(seed), Tool(seed)
+    recording = tool.record(100.0, 14.0, 0.3)
+    time, wrench = recording.time + rng.uniform(-3e-3, 3e-3, len(recording)), dict(recording.wrenches)
+    for row in rng.integers(200, len(time) - 200, 2):
+        time[row:] += 10 ** rng.uniform(-0.3, 7.5)
+    wrench["ft"] = wrench["ft"].copy()
+    wrench["ft"][rng.integers(len(time), size=3), rng.integers(6, size=3)] = rng.choice([1e308, -1e9, np.inf, np.nan])
+    load = identified(replace(recording, time=time, wrenches=wrench))
+    assert load.mass == pytest.approx(tool.mass, rel=0.02)
+    assert (np.abs(load.com - tool.com) < np.maximum(4 * load.deviations["com"], 0.005)).all()
+
+
+def test_pieces_that_are_too_short_are_refused():
+    recording = Tool(0).record(100.0, 3.0, 0.3)
+    with pytest.raises(RecordingError, match=r"turned: lasts 0\.29 s without a gap, too short .* at least 1 s"):
+        identified(replace(recording, time=recording.time + np.arange(len(recording)) // 30))
+
+
 def test_a_sensor_of_the_opposite_sign_is_told():
     tool = Tool(0)
     load = identified(tool.record(10.0, 60.0, 0.03, sign=-1.0))

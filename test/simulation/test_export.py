@@ -1,5 +1,8 @@
 """Results in the formats of simulators: MuJoCo and Pinocchio read back the torque that the export states."""
 
+import os
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,7 +12,7 @@ from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import load_with, random_bodies, random_urdf
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.regressors.force_equations import ForceEquations
@@ -154,12 +157,16 @@ def test_the_urdf_for_drake_has_bodies_damping_and_rotors(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_values_for_isaac_lab_and_the_urdf_predict_the_exported_part(seed):
     """PhysX: armature in the joint-space inertia, and friction that opposes the motion; breakaway friction at rest."""
-    model = load_model(random_urdf(np.random.default_rng(seed), 4))
+    text = random_urdf(np.random.default_rng(seed), 4)
+    for index, name in enumerate(("a.b", "axb", "c+(1)", "[d]")):  # Isaac Lab takes names as regular expressions
+        text = text.replace(f"joint{index}", name)
+    model = load_model(text)
     result, states = _result(model, seed), sample_states(model, 5)
     exported = export(result, "isaaclab")
     content = yaml.safe_load(exported.text)
-    assert content.pop("joint_names_expr") == list(model.joint_names)
-    values = {key: np.array([joints[name] for name in model.joint_names]) for key, joints in content.items()}
+    keys = [next(key for key in content["joint_names_expr"] if re.fullmatch(key, name)) for name in model.joint_names]
+    assert content.pop("joint_names_expr") == keys and len(set(keys)) == 4
+    values = {key: np.array([joints[name] for name in keys]) for key, joints in content.items()}
     tree = pin.buildModelFromXML(export(result, "drake").text)
     data = tree.createData()
     bodies = np.array([pin.rnea(tree, data, *state) for state in zip(states.q, states.v, states.a, strict=True)])
@@ -266,6 +273,30 @@ def test_another_mjcf_is_refused(tmp_path, old, new, message):
     with pytest.raises(ModelError, match=message) as error:
         export(result, "mjcf", path)
     assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+
+
+_ENDLESS = '<replicate count="1000000000"><geom size="1"/></replicate></worldbody>'
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("</worldbody>", _ENDLESS, "took longer than 2 s"),
+    ("<worldbody>", '<size nuser_body="2000000000"/><worldbody>', "MuJoCo refuses it"),
+    ("<worldbody>", '<include file="pipe"/><worldbody>', "took longer than 2 s"),
+    ('<body name="link2"', '<replicate count="2"><body name="link2"', "MuJoCo refuses it .*joint2"),
+    ("<mujoco", "", "not a regular file"),
+])
+def test_an_mjcf_that_never_ends_or_breaks_mujoco_is_refused(tmp_path, monkeypatch, old, new, message):
+    if message.startswith("took"):
+        monkeypatch.setattr("inertid_ros.simulation.export._READING_S", 2.0)
+    result = _result(load_model(random_urdf(np.random.default_rng(0), 3, branched=False)), 0)
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / ("given.xml" if new else "pipe")
+    if new:
+        text = export(result, "mjcf").text.replace(old, new)
+        path.write_text(text.replace("</body>", "</body></replicate>", 1) if 'count="2"' in new else text)
+    with pytest.raises((InertidError, OSError), match=message) as error:
+        export(result, "mjcf", path)
+    assert "\n" not in str(error.value) and str(path) in str(error.value)
 
 
 def test_a_robot_on_a_free_base_is_refused():

@@ -86,6 +86,21 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
     return columns_read(path, _parquet_columns(path, lambda name: True))
 
 
+def from_parquet(path: Path, convert: Callable[[Any], Any], wanted: Callable[[str], bool] = lambda name: True) -> Any:
+    """Result of ``convert`` for the ``pyarrow.Table`` of a Parquet file; RecordingError: the file is damaged."""
+    parquet = pyarrow(f"{path}: ").parquet
+    try:
+        file, budget = parquet.ParquetFile(path), Budget(path.stat().st_size)
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        for group in groups:
+            budget.take(8 * sum(group.column(index).num_values for index in range(group.num_columns)), "its columns")
+        return convert(file.read([name for name in file.schema_arrow.names if wanted(name)]))
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; export it again") from None
+    except Exception as error:  # the library raises errors of any type for damaged files
+        raise RecordingError(f"{path}: is damaged ({type(error).__name__}); export it again") from None
+
+
 def pyarrow(where: str = "") -> ModuleType:
     """PyArrow with its module ``parquet``; RecordingError, whose message begins with ``where``, without it."""
     missing = RecordingError(f"{where}Parquet needs the Python package pyarrow; pip install pyarrow")
@@ -94,18 +109,9 @@ def pyarrow(where: str = "") -> ModuleType:
 
 
 def _parquet_columns(path: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    parquet = pyarrow(f"{path}: ").parquet
-    try:
-        file, budget = parquet.ParquetFile(path), Budget(path.stat().st_size)
-        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
-        for group in groups:
-            budget.take(8 * sum(group.column(index).num_values for index in range(group.num_columns)), "its columns")
-        table = file.read([name for name in file.schema_arrow.names if wanted(name)])
-        return {name: _array(column) for name, column in zip(table.column_names, table.columns, strict=True)}
-    except FormatError as error:
-        raise RecordingError(f"{path}: {error}; export it again") from None
-    except Exception as error:  # the library raises errors of any type for damaged files
-        raise RecordingError(f"{path}: cannot be read as Parquet ({type(error).__name__}); export it again") from None
+    columns: dict[str, np.ndarray] = from_parquet(path, lambda table: dict(zip(
+        table.column_names, map(_array, table.columns), strict=True)), wanted)
+    return columns
 
 
 def _array(column: Any) -> np.ndarray:
@@ -128,20 +134,24 @@ def read_lerobot(path: Path) -> dict[str, np.ndarray]:
         features = read_json(read_text(path / LEROBOT_INFO))["features"]
         names = [_plain(name) for name in _names(features[_LEROBOT_FEATURES["position"]]["names"])]
         keys = {quantity: key for quantity, key in _LEROBOT_FEATURES.items() if key in features}
-    except (OSError, FormatError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, FormatError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise RecordingError(f"{path / LEROBOT_INFO}: does not describe joints ({error}); download it again") from None
     if "effort" not in keys:
         raise RecordingError(
             f"{path}: has no feature {_LEROBOT_FEATURES['effort']}, so that it holds no torque (its features:"
             f" {', '.join(features)}); record the efforts or currents of the motors, too")
     wanted = (*keys.values(), "timestamp", "episode_index")
-    parts = [_parquet_columns(file, wanted.__contains__) for file in sorted(path.glob("data/**/*.parquet"))]
+    files = sorted(file for file in path.glob("data/**/*.parquet") if file.is_file())
+    parts = [_parquet_columns(file, wanted.__contains__) for file in files]
     missing = [key for key in wanted if not parts or any(key not in part for part in parts)]
     if missing:
         raise RecordingError(f"{path}: its Parquet files in data lack {', '.join(missing)}; download it again")
-    columns = {key: np.concatenate([part[key] for part in parts]) for key in wanted}
+    try:
+        columns = {key: np.concatenate([part[key] for part in parts]).astype(float) for key in wanted}
+    except (TypeError, ValueError) as error:
+        raise RecordingError(f"{path}: its Parquet files hold no numbers ({error}); download it again") from None
     content = {quantity: columns[key] for quantity, key in keys.items()}
-    content["time"] = _one_after_another(columns["timestamp"].astype(float), columns["episode_index"])
+    content["time"] = _one_after_another(columns["timestamp"], columns["episode_index"])
     width = content["position"].shape[-1]
     content["joint_names"] = np.array(names if len(names) == width else [f"joint{k}" for k in range(1, width + 1)])
     return content

@@ -27,7 +27,8 @@ _TIMES = (  # the first match wins
 )  # fmt: skip
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
-_BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
+_BRACKET = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]$")  # in linear time: other tools' names may have any length
+_MAX_DIGITS = 9  # of the number of a joint
 _UNITS = {
     **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
@@ -101,8 +102,14 @@ def columns_read(path: Path, columns: Mapping[str, np.ndarray]) -> dict[str, np.
         raise RecordingError(f"{path}: its arrays have different lengths ({told}); export those of one run")
     single = {name: values for name, values in single.items() if not lengths or len(values) in lengths.values()}
     arrays = list(single.values())
-    return _content(path, _Table(
-        list(single), lambda taken: np.column_stack([arrays[index] for index in taken]).astype(float),
+
+    def numbers(taken: Sequence[int]) -> np.ndarray:
+        try:
+            return np.column_stack([arrays[index] for index in taken]).astype(float)
+        except (TypeError, ValueError) as error:  # text, or lists of different lengths
+            raise RecordingError(f"{path}: a column of a joint holds no numbers ({error}); export it again") from None
+
+    return _content(path, _Table(list(single), numbers,
         lambda index: str(arrays[index][0]) if len(arrays[index]) else ""))
 
 
@@ -144,6 +151,8 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
     found = defaultdict[str, dict[str, np.ndarray]](dict)
     for place, index in enumerate(numbers, start=len(time)):
         column = columns[index]
+        if column.joint in found[column.quantity]:
+            raise RecordingError(f"{path}: holds {column.quantity} of joint {column.joint} twice; remove one column")
         found[column.quantity][column.joint] = table[:, place] * column.factor
     joints = list(found["position"])
     content = {"joint_names": np.array([names.get(joint) or _named(joint) for joint in joints])}
@@ -157,7 +166,7 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
 
 def _counted_alike(joints: Sequence[str], channels: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Channels by the numbers of the joints: positions may be counted from 0 and efforts from 1."""
-    if not all(name.isdigit() for name in (*joints, *channels)):
+    if not all(name.isdecimal() and len(name) <= _MAX_DIGITS for name in (*joints, *channels)):
         return channels
     ours, theirs = sorted(map(int, joints)), sorted(map(int, channels))
     if len(ours) != len(theirs) or {count - own for own, count in zip(ours, theirs, strict=True)} not in ({1}, {-1}):
@@ -186,7 +195,7 @@ def _column(path: Path, name: str) -> _Column | None:
     index, unit = "", ""
     if bracket := _BRACKET.search(name):
         name = name[: bracket.start()]
-        index, unit = (bracket[1], "") if bracket[1].isdigit() else ("", bracket[1].strip().lower())
+        index, unit = (bracket[1], "") if bracket[1].isdecimal() else ("", bracket[1].strip().lower())
     *parents, last = name.strip("/- ").split("/")
     for quantity, words in _QUANTITIES.items():
         if re.fullmatch(words, last, re.IGNORECASE):
@@ -230,11 +239,12 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
     """Columns whose sum is the stamp [s], each with its factor to seconds."""
     own = [name.strip("/").removeprefix(f"{group}/").removeprefix("field.").lower() for name in header]
     bare = [_BRACKET.sub("", name) for name in own]
+    present = set(bare)
     for index, name in enumerate(bare):
         if group and "/" in name and not name.startswith(("header/", "stamp/")):
             continue  # a column of another topic
         if seconds := _SECONDS.match(name):
-            parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in bare]
+            parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in present]
             if parts:
                 return [(index, 1.0), (parts[0], 1e-9)]
     for name in _TIMES:

@@ -41,8 +41,8 @@ def with_inertias(
     shapes : whether to use shapes; if not, all links become bars.
     """
     joined = {body: rigidly_joined(root, body, held) for body in bodies}
-    masses = {mass.getparent().getparent().get("name"): float(mass.get("value")) for mass in root.iter("mass")}
-    given = {name for name, mass in masses.items() if mass > 0}  # links behind locked joints may have inertias
+    every = parsing.by_name(root, "link")  # links behind locked joints may have inertias
+    given = {name for name, link in every.items() if parsing.number(link, "inertial/mass", "value", 0.0) > 0}
     joined = {body: [name for name in links if name not in given] for body, links in joined.items()}
     names = {name for links in joined.values() for name in links} if shapes else set[str]()
     hulls = _hulls(root, names, folder)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from inertid_ros.core.errors import InertidError
 
 SECONDS = 2.0  # of the processor; other processes do not count
-_WAIT_S = 30.0  # for what waits in place of computing
+_WAIT_S = 120.0  # for what waits in place of computing; a busy machine may run nothing for half a minute
 _BREAKING = ("Cc", "Cs", "Zl", "Zp")  # categories of control characters, halves of characters, ends of lines
 MEMORY = 512 * 2**20  # bytes beyond what the process has before
 

@@ -8,19 +8,30 @@ import time
 import unicodedata
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pinocchio as pin
 import yaml
-from support.recordings.synthetic_calibration import synthetic_case
+from support.recordings.synthetic import inverse_dynamics, random_motion
+from support.recordings.synthetic_calibration import Case, synthetic_case
+from support.robots.free_base import free_model
 from support.robots.quick_plans import quick_plan
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import main as cli
+from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.excitation import LimitOptions
+from inertid_ros.config.robot import ContactOptions
 from inertid_ros.data.files.loading import write_npz
+from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan_file import plan_text
+from inertid_ros.report.results import Result
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.simulation.export import export
 
 from .bounds import BrokenBoundError, LateError, memory_limit, time_limit
 from .targets import targets
@@ -28,10 +39,12 @@ from .values import NAMES, NUMBERS, changed_bytes, changed_data
 
 RUN_S = 10.0  # of the processor
 _STATUSES = (0, 2, 3)
+_KP = 200.0  # N m/rad
 # Planning in the time of a test; changed configurations may undo this.
 _QUICK = ["--set", "excitation.starts=1", "--set", "excitation.improved=1", "--set", "excitation.iterations=1"]
 _FORMATS = {
-    ".urdf": "urdf", ".npz": "npz", ".mcap": "mcap", ".db3": "sqlite", ".yaml": "configuration", ".plan.yaml": "plan",
+    ".urdf": "urdf", ".xml": "urdf", ".npz": "npz", ".mcap": "mcap", ".db3": "sqlite", ".yaml": "configuration",
+    ".plan.yaml": "plan",
 }  # fmt: skip
 # Arguments of each command; words in braces are inputs, and words behind @ outputs.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -40,19 +53,27 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "identify {recording} --urdf {urdf} --output @out", "identify {recording} --urdf {urdf} --output @out --json",
         "identify {recording} --urdf {urdf} --validate {recording} --config {configuration} --output @out",
         "identify {recording} --urdf {urdf} --prior {result} --output @out",
+        "identify {recording} --urdf {urdf} --config {gains} --output @out",
     ),
     "validate": ("validate {result} {recording}", "validate {urdf} {recording} --config {configuration}"),
     "excite": (
         "excite --urdf {urdf} --check {plan}", "excite --urdf {urdf} --output @out",
         "excite --urdf {urdf} --config {configuration} --output @out",
     ),
-    "predict": ("predict {result} {plan} --fill @filled.yaml", "predict {result} {plan} --json"),
+    "predict": (
+        "predict {result} {plan} --fill @filled.yaml", "predict {result} {plan} --json",
+        "predict {result} {recording} --table @causes.csv", "predict {floating} {flight} --table @causes.csv",
+        "predict {floating} {flight} --json"),
     "export": (
         "export {result} --to mjcf --output @robot.xml", "export {result} --to csv --output @parameters.csv",
-        "export {result} --to drake --output @robot.urdf", "export {result} --samples 3 --output @samples.csv"),
+        "export {result} --to drake --output @robot.urdf", "export {result} --samples 3 --output @samples.csv",
+        "export {result} --to isaaclab --output @drives.yaml",
+        "export {result} --to mjcf --onto {mjcf} --output @robot.xml"),
     "payload": (
         "payload {result} {recording}", "payload {result} {recording} --reference {recording} --output @p.json"),
-    "force-sensor": ("force-sensor {recording} --urdf {urdf} --frame link1 --output @sensor.yaml",),
+    "force-sensor": (
+        "force-sensor {recording} --urdf {urdf} --frame link1 --output @sensor.yaml",
+        "force-sensor {turned} --output @sensor.yaml"),
     "convert": ("convert {recording} @out.npz", "convert {recording} @out", "convert {recording} @out.mcap"),
     "init": ("init {urdf} --output @first.yaml", "init {urdf} --recording {recording} --output @first.yaml"),
     "report": ("report {result}", "report {result} --html @page.html", "report --compare {result} {result}"),
@@ -69,6 +90,31 @@ class Run:
     seconds: float
 
 
+def _with_further_channels(case: Case) -> Recording:
+    """The first recording, with the weight of a tool on the last link, and with commands of soft drives."""
+    recording, model = case.recordings[0], case.truth.pinocchio
+    data, force = model.createData(), np.array([0.0, 0.0, 9.81])
+    forces = []
+    for q in recording.position:
+        pin.framesForwardKinematics(model, data, q)
+        forces.append(data.oMf[model.getFrameId("link1")].rotation.T @ force)
+    weight = np.hstack([forces, np.cross([0.01, 0.02, 0.1], forces)])
+    return replace(recording, wrenches={"tool": weight}, command_position=recording.position + recording.effort / _KP)
+
+
+def _flight() -> tuple[RobotModel, Recording]:
+    """A robot with a sensor between its base and what moves it."""
+    robot = free_model(1, 2, contacts={"tool": ContactOptions("base")}, drive_terms=())
+    model, time = robot.pinocchio, np.arange(0.0, 4.0, 0.01)
+    v, a, _ = random_motion(np.random.default_rng(0), 8, base_hz=0.3).sample(time)
+    q = [pin.neutral(model)]
+    for before, after in pairwise(v):
+        q.append(pin.integrate(model, q[-1], 0.005 * (before + after)))
+    tau, states = inverse_dynamics(robot, np.array(q), v, a), np.array(q)
+    channels = {"wrenches": {"tool": tau[:, :6]}, "base_pose": states[:, :7]}
+    return robot, Recording(robot.joint_names, time, states[:, 7:], tau[:, 6:], **channels)
+
+
 class CommandFuzzer:
     """Valid files of a robot of two joints in a folder, and runs of commands with some of them changed."""
 
@@ -79,7 +125,7 @@ class CommandFuzzer:
         (folder / "valid").mkdir()
         valid = folder / "valid"
         (valid / "robot.urdf").write_text(case.given.urdf)
-        write_npz(case.recordings[0], valid / "motion.npz")
+        write_npz(_with_further_channels(case), valid / "motion.npz")
         for name in ("motion.mcap", "motion.db3"):
             with redirect_stdout(io.StringIO()):
                 status = cli.main(["convert", str(valid / "motion.npz"), str(valid / name)])
@@ -89,11 +135,19 @@ class CommandFuzzer:
         plan = quick_plan(limits, (limits.lower + limits.upper) / 2, 1, model_hash=case.given.hash)
         (valid / "motion.plan.yaml").write_text(plan_text(plan))
         (valid / "options.yaml").write_text(yaml.safe_dump({"prepare": {"cutoff_hz": 5.0}, "robot": {"base": "fixed"}}))
+        stiff, none = (dict.fromkeys(case.given.joint_names, gain) for gain in (_KP, 0.0))
+        gains = {"effort": "position_command", "command_kp": stiff, "command_kd": none}
+        (valid / "gains.yaml").write_text(yaml.safe_dump({"prepare": {"cutoff_hz": 5.0}, "robot": gains}))
         calibrate(case.given, case.recordings[:1], case.recordings[1:]).save(valid / "result")
+        (valid / "robot.xml").write_text(export(Result.load(valid / "result"), "mjcf").text)
+        floating, flight = _flight()
+        write_npz(flight, valid / "flight.npz")
+        calibrate(floating, [flight], configuration=Configuration(robot=floating.options)).save(valid / "floating")
         recordings = ("motion.npz", "motion.mcap", "motion.db3")
         self._files = {
             "urdf": ("robot.urdf",), "recording": recordings, "configuration": ("options.yaml",),
-            "plan": ("motion.plan.yaml",), "result": ("result",),
+            "plan": ("motion.plan.yaml",), "result": ("result",), "gains": ("gains.yaml",), "mjcf": ("robot.xml",),
+            "floating": ("floating",), "flight": ("flight.npz",), "turned": ("flight.npz",),
         }  # fmt: skip
 
     def run(self, seed: int) -> Run:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rcl_interfaces.srv import GetParameterTypes
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, GetParameterTypes
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.action import ActionClient, get_action_server_names_and_types_by_node
 from rclpy.duration import Duration
@@ -22,9 +24,15 @@ from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
 from support.nodes.quick_parameters import MANY_NODES
 from support.nodes.ros_client import RosClient, ros_client_in
-from support.nodes.two_links import two_links, write_plan
+from support.nodes.two_links import URDF, two_links, write_plan
+from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
+from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.msg import InertialParameters
+from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
+from inertid_ros.ros.parameter_messages import known_parameters
+from inertid_ros.ros.topics import COMMAND, LATCHED
 
 from .bounds import BrokenBoundError
 from .values import NAMES
@@ -117,6 +125,10 @@ class NodeFuzzer:
         self._messages = RandomMessages(self._rng, words)
         self._waiting: list[tuple[float, str, Any]] = []
         self._topics, self._services, self._actions = [], [], []
+        self.filled = ros.listen(JointTrajectory, "/apart/arm/joint_trajectory", COMMAND)
+        ros.node.create_service(GetParameters, "/apart/arm/get_parameters", _effort_interface)
+        self._good = ros.node.create_publisher(InertialParameters, "/apart/identifier/parameters", LATCHED)
+        self._good.publish(_good_parameters())
         for name in processes:
             self._find(name)
 
@@ -155,7 +167,7 @@ class NodeFuzzer:
                 with suppress(RCLError):
                     publisher.publish(bytes([0, 1, 0, 0]) + self._rng.randbytes(self._rng.choice((0, 3, 40, 3000))))
             else:
-                publisher.publish(self._messages.fill(publisher.msg_type()))
+                publisher.publish(self._message(publisher.msg_type))
             self.counts["messages"] += 1
         elif draw < 0.995 or not self._actions:
             client = self._drawn(self._services, "srv_name")
@@ -177,6 +189,18 @@ class NodeFuzzer:
                 goal = self._messages.fill(goal)
             self._waiting.append((time.monotonic(), client._action_name, client.send_goal_async(goal)))
             self.counts["goals"] += 1
+
+    def _message(self, kind: Any) -> Any:
+        """A random message; half of the trajectories are good but for one part, and may be so altogether."""
+        if kind is not JointTrajectory or self._rng.random() < 0.5:
+            return self._messages.fill(kind())
+        rest, moved = np.zeros((1, 2)), np.array([[0.2, -0.1]])
+        q, v, a = (np.concatenate([rest, values, rest]) for values in (moved, 2 * moved, rest))
+        joints = two_links()[0].joint_names
+        message = to_joint_trajectory(TrajectoryArrays(joints, np.array([0.0, 0.4, 1.0]), q, v, a))
+        if self._rng.random() < 0.5:
+            self._messages.fill(self._rng.choice([message.header, *message.points, message.points[1].time_from_start]))
+        return message
 
     def _arm(self) -> None:
         client = next(each for each in self._services if each.srv_name == "/excitation/change_state")
@@ -224,15 +248,34 @@ class NodeFuzzer:
             lines = [line for line in log.split("\n") if "] [rcl" not in line]  # those of ROS itself
             if found := [line for line in lines if any(ord(each) < 32 and each != "\t" for each in line)]:
                 raise BrokenBoundError(f"{name} printed control characters: {found[0][:500]!r}")
+        for trajectory in self.filled:
+            effort = np.array([point.effort for point in trajectory.points]).reshape(-1, 2)
+            if not (np.abs(effort) <= two_links()[0].limits.effort).all():
+                raise BrokenBoundError(f"feed_forward sends efforts of {np.abs(effort).max(axis=0)} N m")
         try:
             self.robot.record().check_limits()
         except AssertionError as error:
             raise BrokenBoundError(f"the robot left its limits: {error}") from None
 
 
+def _effort_interface(_request: Any, response: Any) -> Any:
+    response.values = [ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=["effort"])]
+    return response
+
+
+def _good_parameters() -> InertialParameters:
+    model = two_links()[0]
+    drives = dict.fromkeys(DRIVE_TERMS, np.full(model.joints, 0.1))
+    message = known_parameters(model, model.body_prior, drives, Time(sec=int(time.time())))
+    for joint in message.joints:
+        joint.stribeck_speed, joint.transition_speed = 0.1, 0.01
+    message.sequence, message.verdict = 1, InertialParameters.USE
+    return message
+
+
 @contextmanager
 def fuzzed_nodes(folder: Path, seed: int, moves: bool = False) -> Iterator[NodeFuzzer]:
-    """A fuzzer of the nodes around a fake robot, and of those that command torques in a namespace of their own."""
+    """A fuzzer of the nodes around a fake robot, and of those that compute torques in a namespace of their own."""
     own: dict[str, dict[str, Any]] = {
         "excitation": {**MANY_NODES, "monitor.max_wait_s": 1.0, "require_recorder": False},
         "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
@@ -240,8 +283,10 @@ def fuzzed_nodes(folder: Path, seed: int, moves: bool = False) -> Iterator[NodeF
         "online": {},
         "simulator": {},
         "adaptation": {},
+        "feed_forward": {"urdf": str(folder / "robot.urdf"), "controller": "arm"},
     }
-    apart = ("simulator", "adaptation")
+    apart = ("simulator", "adaptation", "feed_forward")
+    (folder / "robot.urdf").write_text(URDF)
     with FakeRobot() as robot, ros_client_in(folder) as ros:
         processes = {
             f"apart/{name}" if name in apart else name: ros.start(

@@ -98,7 +98,8 @@ def _descriptions():
     return [GRIPPER.encode(), random_urdf(rng, 2).encode(), random_urdf(rng, 4).encode()]
 
 
-def _other_description(content: bytes, rng: random.Random) -> bytes:
+def other_description(content: bytes, rng: random.Random) -> bytes:
+    """XML with an element or an attribute changed, removed, repeated or moved."""
     root = etree.fromstring(content, etree.XMLParser(resolve_entities=False))
     elements = [element for element in root.iter() if isinstance(element.tag, str)]
     one, other = rng.choice(elements), rng.choice(elements)
@@ -171,7 +172,7 @@ def text_targets() -> list[Target]:
     descriptions = from_file(".urdf", _read_description)
     configurations = from_file(".yaml", _read_configuration)
     return [
-        Target("urdf", descriptions, _descriptions, _other_description, _XML_WORDS),
+        Target("urdf", descriptions, _descriptions, other_description, _XML_WORDS),
         Target("configuration", configurations, lambda: _encoded(CONFIGURATIONS), other_yaml, YAML_WORDS),
         Target("plan", from_file(".yaml", _read_plan), _plans, other_yaml, YAML_WORDS),
         Target("formula", _read_formula, lambda: _encoded(FORMULAS), None, _FORMULA_WORDS),
