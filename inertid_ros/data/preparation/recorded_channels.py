@@ -109,9 +109,11 @@ class CleanChannels:
         passive : whether joints may lack a drive; their effort is then always zero.
         """
         every = np.ones(len(joints), dtype=bool)
-        self.without_effort = ~every
+        self.without_effort, off = ~every, np.zeros(len(self.time), dtype=bool)
         if "effort" in raw:
-            self.without_effort = _without_effort(raw["position"], raw["effort"], passive)
+            off = ~np.nan_to_num(raw["effort"]).any(axis=1)  # drives in a mode without torque, or a driver that stopped
+            off &= (len(joints) > 1) & (np.count_nonzero(~off) > 1)
+            self.without_effort = _without_effort(raw["position"][~off], raw["effort"][~off], passive)
         for channel, values in raw.items():
             used = ~self.without_effort if channel == "effort" else every
             lost = ~np.isfinite(values)
@@ -127,16 +129,14 @@ class CleanChannels:
             noise = self.noise[channel]
             dropped, spikes = channel_faults.dropouts(values, noise), _spikes(self.time, channel, values, noise)
             held = channel_faults.held(values, channel == "effort", noise)
-            reported = values.any(axis=0)
-            if channel == "effort" and reported.sum() > 1:  # drives without torque control, or a driver in another mode
-                dropped |= ~values[:, reported].any(axis=1)[:, None]
+            dropped |= off[:, None] & (channel == "effort")
             faults = {"dropouts": lost | dropped, "stuck_channel": held, "spikes": spikes}
             faults = {cause: flags & used for cause, flags in faults.items()}
             self.replaced[channel] = np.any(list(faults.values()), axis=0)
             self.channels[channel] = filled(self.time, values, self.replaced[channel])
             if channel == "position":
                 self._note_held(joints)
-            if channel == "effort":  # clipped values stay, but are not measurements of the torque
+            if channel == "effort":  # clipped values stay, but do not measure the torque
                 faults["saturated"] = channel_faults.saturated(self.channels[channel])
             self._note_faults(channel, faults, joints)
             span = np.ptp(values, axis=0)

@@ -73,11 +73,9 @@ def check_velocities(recording: Recording, model: RobotModel) -> tuple[Finding, 
     """Finding ``time_unit`` if positions of most joints change by one factor faster than their measured velocities."""
     ratios = velocity_ratio(recording)
     ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
-    if len(ratios) < 2:
-        return ()
-    factor = float(np.median(ratios))
+    factor = float(np.median(ratios)) if len(ratios) > 1 else 1.0
     alike = np.abs(np.log(ratios / factor)) < np.log(_EQUAL_RATES)
-    if alike.mean() < 0.75 or not np.log(_MIN_RATE_FACTOR) < abs(np.log(factor)) < np.log(_MAX_RATE_FACTOR):
+    if not _MIN_RATE_FACTOR < max(factor, 1 / factor) < _MAX_RATE_FACTOR or alike.mean() < 0.75:
         return ()
     evidence = f"positions of {alike.sum()} joints change {factor:.3g} times as fast as their measured velocities"
     return (Finding.with_remedy("time_unit", Severity.REJECT, evidence, case="rate", factor=f"{factor:.4g}"),)

@@ -32,7 +32,7 @@ _KINDS = {
     "effort_sign": _Kind("effort of {joint} has the opposite sign of the URDF's torque"),
     "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
     "joint_axis": _Kind("{what} an axis that points the other way"),
-    "absolute_angle": _Kind("position of {other} fits the {sum} of its angle and the angle of {one}"),
+    "absolute_angle": _Kind("position of {other} fits its angle {plus} the angle of {one}"),
     "effort_exchange": _Kind("efforts of {one} fit the motion of {other}, and vice versa"),
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
@@ -211,19 +211,15 @@ class EffortComparison:
                     motion=change["motion"])
 
     def _absolute_angles(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A position contains the angle of the joint before it, and the efforts are those of the drives, or of joints.
-
-        Parallel linkages have their drives on a common link, and drivers of wrists may report positions of motors.
-        """
-        pairs = [(joint.parent, index) for index, joint in enumerate(self.robot.tree) if joint.parent >= 0]
-        pairs = [pair for pair in pairs if self._turns[list(pair)].all() and set(pair) & set(joints)]
-        for (one, other), ratio in product(pairs, (1.0, -1.0)):
+        """A position contains the angle of the joint before it, as of parallel linkages and coupled wrists."""
+        parents = ((joint.parent, index) for index, joint in enumerate(self.robot.tree) if joint.parent >= 0)
+        pairs = [pair for pair in parents if self._turns[list(pair)].all() and set(pair) & set(joints)]
+        for (one, other), (ratio, plus, minus) in product(pairs, ((1.0, "+", "-"), (-1.0, "-", "+"))):
             change = np.eye(len(self.names))
             change[other, one] = -ratio
-            sums = ("sum", "-", "+") if ratio > 0 else ("difference", "+", "-")
-            words = {**self._pair((one, other)), **dict(zip(("sum", "minus", "plus"), sums, strict=True))}
-            drives = np.linalg.inv(change).T @ self.recorded.mixing  # of equal power
-            for case, mixing in (("", drives), ("position", self.recorded.mixing)):
+            words = {**self._pair((one, other)), "plus": plus, "minus": minus}
+            efforts = np.linalg.inv(change).T @ self.recorded.mixing  # of drives, with equal power
+            for case, mixing in (("", efforts), ("position", self.recorded.mixing)):
                 yield self._other("absolute_angle", words, 4 * len(pairs), case=case, joints=(one, other),
                     motion=self._moved(change), mixing=mixing)
 
