@@ -111,7 +111,7 @@ class CleanChannels:
         every = np.ones(len(joints), dtype=bool)
         self.without_effort, off = ~every, np.zeros(len(self.time), dtype=bool)
         if "effort" in raw:
-            off = ~np.nan_to_num(raw["effort"]).any(axis=1)  # drives in a mode without torque, or a driver that stopped
+            off |= ~np.nan_to_num(raw["effort"]).any(axis=1)  # the drives have a mode without torque
             off &= (len(joints) > 1) & (np.count_nonzero(~off) > 1)
             self.without_effort = _without_effort(raw["position"][~off], raw["effort"][~off], passive)
         for channel, values in raw.items():

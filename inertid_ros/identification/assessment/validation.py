@@ -292,7 +292,7 @@ def without_refuted(findings: Sequence[Finding], tested: Validation | None) -> l
     """Limit the severity of causes that only held-out recordings show, if the result predicts their torque well."""
     if tested is None or tested.blocks or tested.calibrated.relative_error > _REFUTING_ERROR:
         return list(findings)
-    held_out, shown = tested.calibrated.recordings, f"; but the {tested.comparison}"
+    held_out, shown = tested.calibrated.recordings, f"; yet the result predicts these recordings: {tested.comparison}"
     fitted = {finding.cause for finding in findings if finding.recording not in held_out}
     causes = (causes_of_symptom("effort_sign") | {"position_offset"}) - fitted
     return [
