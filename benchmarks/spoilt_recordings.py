@@ -118,7 +118,7 @@ class Outcome:
 
 ALARMS = frozenset({
     "second_publisher", "lost_rows", "joined_logs", "limits_unit", "joint_axis", "effort_magnitude", "effort_sign",
-    "effort_current", "effort_unit", "coupling", "counterbalance", "load_changed", "position_offset",
+    "effort_current", "effort_unit", "coupling", "counterbalance", "load_changed", "position_offset", "absolute_angle",
 })  # fmt: skip
 """Causes that are false alarms if they appear as notices on a clean recording."""
 

@@ -26,10 +26,12 @@ from inertid_ros.config.robot import TermOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.identification.assessment.gate import Verdict
+from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.robot.model import load_model
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -85,10 +87,28 @@ def test_every_mistake_is_named():
 
 def test_turned_axes_and_magnitudes_of_robots_drawn_at_random_are_named():
     """As sure to fail as ten draws of which one may fail, if seven of ten are named: 88 and 85 %."""
-    drawn = [(kind, seed) for kind in ("axis turned", "efforts are magnitudes") for seed in range(3)]
+    _all_named(("axis turned", "efforts are magnitudes"))
+
+
+def test_reversed_positions_sums_of_angles_and_wrong_rates_of_robots_drawn_at_random_are_named():
+    _all_named(("position reversed", "absolute angle", "wrong rate"))
+
+
+def _all_named(kinds):
+    drawn = [(kind, seed) for kind in kinds for seed in range(3)]
     mistakes = [drawn_mistake(kind, np.random.default_rng(seed))[1] for kind, seed in drawn]
     named = [_causes(mistake.case)[0] in mistake.causes for mistake in mistakes]
     assert all(named), dict(zip(drawn, named, strict=True))
+
+
+def test_samples_without_the_torque_of_the_drives_do_not_spoil_the_result():
+    for kind in ("clipped effort", "drives off"):
+        clean, mistake = drawn_mistake(kind, np.random.default_rng(1))
+        result = calibrate(mistake.case.given, mistake.case.train, mistake.case.held_out)
+        assert result.gate.verdict is Verdict.CARE, result.gate.summary
+        assert result.gate.reasons[0].cause in mistake.causes, result.gate.summary
+        right = [prepare(recording, clean.given) for recording in clean.held_out]
+        assert torque_errors(result.estimate.equations, result.estimate.parameters, right).relative_error < 0.03
 
 
 def test_placeholders_and_wrong_material_of_robots_drawn_at_random():

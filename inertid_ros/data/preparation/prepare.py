@@ -162,9 +162,10 @@ class Preparation:
         tau = external_force(model, motion.q, motion.by_contact(model))
         tau[:, of_joints] += motion.effort
         tau = np.where(measured, on_ground(model, motion.q, tau), 0.0)
-        measured[:, of_joints] &= motion.effort_measured
+        clipped = flagged_within(saturated(recorded.channels["effort"]), recorded.time, motion.time, margin)
+        measured[:, of_joints] &= motion.effort_measured & ~clipped
         mask = usable[:, None] & measured
-        mask[:, of_joints] &= slides & ~_saturated(recorded, model.joint_names, motion.time, margin)
+        mask[:, of_joints] &= slides
         unused = [joint for joint, used in zip(model.joint_names, mask[:, of_joints].T, strict=True) if not used.any()]
         if unused:
             message = "%s: no usable sample of %s (it rests, or the recording is too short)"
@@ -271,15 +272,6 @@ def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion
             unmeasured = [row for row in acted_on if row not in of_plate or row in UNMEASURED]
             measured[:, unmeasured] = False
     return measured
-
-
-def _saturated(recorded: CleanChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
-    """Flag the samples into which the filter mixes saturated effort."""
-    flags = saturated(recorded.channels["effort"])
-    for joint, count in zip(joints, flags.sum(axis=0), strict=True):
-        if count:
-            _log.warning("%s: effort of %s is saturated in %d samples, left out", recorded.name, joint, count)
-    return flagged_within(flags, recorded.time, instants, margin)
 
 
 def _steady(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:

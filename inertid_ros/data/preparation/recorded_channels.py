@@ -35,7 +35,8 @@ _MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are h
 _MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more, they are typical of the channel and stay
 _MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 1 % of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
-_FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}
+_FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of",
+    "saturated": "is saturated for"}
 
 
 def _held(values: Array, lost: NDArray[np.bool_]) -> Array:
@@ -108,9 +109,11 @@ class CleanChannels:
         passive : whether joints may lack a drive; their effort is then always zero.
         """
         every = np.ones(len(joints), dtype=bool)
-        self.without_effort = ~every
+        self.without_effort, off = ~every, np.zeros(len(self.time), dtype=bool)
         if "effort" in raw:
-            self.without_effort = _without_effort(raw["position"], raw["effort"], passive)
+            off |= ~np.nan_to_num(raw["effort"]).any(axis=1)  # the drives have a mode without torque
+            off &= (len(joints) > 1) & (np.count_nonzero(~off) > 1)
+            self.without_effort = _without_effort(raw["position"][~off], raw["effort"][~off], passive)
         for channel, values in raw.items():
             used = ~self.without_effort if channel == "effort" else every
             lost = ~np.isfinite(values)
@@ -126,12 +129,15 @@ class CleanChannels:
             noise = self.noise[channel]
             dropped, spikes = channel_faults.dropouts(values, noise), _spikes(self.time, channel, values, noise)
             held = channel_faults.held(values, channel == "effort", noise)
+            dropped |= off[:, None] & (channel == "effort")
             faults = {"dropouts": lost | dropped, "stuck_channel": held, "spikes": spikes}
             faults = {cause: flags & used for cause, flags in faults.items()}
             self.replaced[channel] = np.any(list(faults.values()), axis=0)
             self.channels[channel] = filled(self.time, values, self.replaced[channel])
             if channel == "position":
                 self._note_held(joints)
+            if channel == "effort":  # clipped values stay, but do not measure the torque
+                faults["saturated"] = channel_faults.saturated(self.channels[channel])
             self._note_faults(channel, faults, joints)
             span = np.ptp(values, axis=0)
             coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
@@ -220,7 +226,7 @@ class CleanChannels:
     def _note_faults(self, channel: str, faults: Mapping[str, NDArray[np.bool_]], joints: Sequence[str]) -> None:
         for cause, flags in faults.items():
             counts = flags.sum(axis=0)
-            if not counts.any() or (cause == "spikes" and counts.max() < _MIN_NOTED_SPIKES):
+            if not counts.any() or (cause in ("spikes", "saturated") and counts.max() < _MIN_NOTED_SPIKES):
                 continue
             by_joint = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
             listed = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in by_joint.items())
@@ -347,8 +353,8 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
         same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
-            f" {same}record these joints, or hold them with robot.locked_joints: {{JOINT: POSITION}}"
-            " (--lock JOINT=POSITION)")
+            f" {same}record these joints, or hold them at their positions (--lock JOINT=POSITION), for zero:"
+            f" --set 'robot.locked_joints={flow({**model.options.locked_joints, **dict.fromkeys(missing, 0.0)})}'")
     used = model.recorded_joints.joints
     extra = [name for name in recording.joint_names if name not in used]
     if extra:

@@ -30,6 +30,8 @@ _TORQUE_SAMPLES = 200  # several in each period of the motion
 _MIN_GAP_SHARE = 0.05  # width of an empty gap over a joint's range of efforts
 _MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # shares of the values, and of their range, on either side of the gap
 # Speeds.
+_EQUAL_RATES = 1.05  # ratio of two joints' velocity ratios; filters of velocities change each joint's ratio differently
+_MIN_RATE_FACTOR, _MAX_RATE_FACTOR = 1.2, 6.0  # of stamps; larger factors are units of velocities (2 pi: turns)
 _SPEED_WINDOW_S = 0.05
 _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
@@ -39,7 +41,7 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
-    checks = check_positions, check_limits, check_locked, check_sign_bits
+    checks = check_positions, check_velocities, check_limits, check_locked, check_sign_bits
     found = (finding for check in checks for finding in check(recording, model))
     return (*findings, *(replace(finding, recording=recording.name) for finding in found))
 
@@ -65,6 +67,18 @@ def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, .
         unit = _wrong_unit(alike)
         findings += [unit] if unit else [_beyond(joint, alike) for joint in alike if joint.outside()]
     return tuple(findings)
+
+
+def check_velocities(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding ``time_unit`` if positions of most joints change by one factor faster than their measured velocities."""
+    ratios = velocity_ratio(recording)
+    ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
+    factor = float(np.median(ratios)) if len(ratios) > 1 else 1.0
+    alike = np.abs(np.log(ratios / factor)) < np.log(_EQUAL_RATES)
+    if not _MIN_RATE_FACTOR < max(factor, 1 / factor) < _MAX_RATE_FACTOR or alike.mean() < 0.75:
+        return ()
+    evidence = f"positions of {alike.sum()} joints change {factor:.3g} times as fast as their measured velocities"
+    return (Finding.with_remedy("time_unit", Severity.REJECT, evidence, case="rate", factor=f"{factor:.4g}"),)
 
 
 def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:

@@ -36,7 +36,7 @@ _FULL_TURN = 2 * np.pi
 _MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): a jump minus its turn is a step of the motion
 # Sensors at their limits, and dead ones.
 _EQUAL_TOLERANCE = 1e-9  # relative to the largest value
-_MAX_COMMANDED_VALUES = 8  # distinct values of a channel that a relay commands; its extremes are not limits
+_PILE_UP_RATIO = 3.0  # samples at a limit over samples at the next value; 2.4 at the turns of a coarse sinusoid
 _STUCK_WRENCH_S = 0.05  # a working sensor changes one of its six values within this time
 _SUDDEN_LOAD_SHARE = 0.1  # share of the largest force; a larger load that drops to exactly zero was not lifted off
 
@@ -238,7 +238,8 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
     """Flag samples of channels ``(N, n)`` that stay at the largest or smallest value for several samples.
 
     The true value may lie beyond this value. Two kinds of channels are not flagged: a channel that never changes has a
-    dead sensor, which other checks find, and a channel with few distinct values was commanded in steps.
+    dead sensor, which other checks find, and the extremes of a coarse or stepwise commanded channel are not much more
+    frequent than the next value.
     """
     flags = np.zeros(effort.shape, dtype=bool)
     for joint, values in enumerate(effort.T):
@@ -246,10 +247,12 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
         if np.ptp(values) <= tolerance:
             continue
         for extreme in (values.max(), values.min()):
-            for start, end in true_runs(np.abs(values - extreme) <= tolerance):
-                flags[start:end, joint] |= end - start >= _MIN_RUN
-        if flags[:, joint].mean() > 0.5 and len(np.unique(values)) <= _MAX_COMMANDED_VALUES:
-            flags[:, joint] = False
+            distance = np.abs(values - extreme)
+            at = distance <= tolerance
+            beside = distance <= distance[~at].min() + tolerance
+            if at.sum() > _PILE_UP_RATIO * (beside & ~at).sum():
+                for start, end in true_runs(at):
+                    flags[start:end, joint] |= end - start >= _MIN_RUN
     return flags
 
 

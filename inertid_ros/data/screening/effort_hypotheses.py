@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, compress
+from itertools import combinations, compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,8 @@ class _Kind(NamedTuple):
 _KINDS = {
     "effort_sign": _Kind("effort of {joint} has the opposite sign of the URDF's torque"),
     "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
-    "joint_axis": _Kind("position and effort of {joint} fit an axis that points the other way"),
+    "joint_axis": _Kind("{what} an axis that points the other way"),
+    "absolute_angle": _Kind("position of {other} fits its angle {plus} the angle of {one}"),
     "effort_exchange": _Kind("efforts of {one} fit the motion of {other}, and vice versa"),
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
@@ -54,11 +55,13 @@ _LONG_SHORTLIST_COUNT = 12  # for hypotheses that differ only with fitted bodies
 _COST_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
 _LOAD_RADIUS_RATIO = 0.3  # radius of a load (a ball) over the distance of its centre; the fit corrects its inertia
+_MAX_TILT_COSINE = np.cos(np.radians(5.0))  # a smaller tilt changes torques by less than bodies of a URDF do
 _MIN_GRAVITY_SHARE = 0.3  # estimated over true gravity; a smaller estimate does not determine the direction
 _BALANCED_WEIGHT_SHARE = 0.4  # share of the largest weight on any joint; springs and counterweights carry heavy loads
 _UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # units of torque, by the factor of their values
 _MOMENT_PARAMETERS = 4  # mass and first moment, the first parameters of a body
 _SIGN_ROUNDS = 3  # number of fits, each with the signs of the fit before
+_RARER = 3  # axes that only positions contradict, over axes that efforts contradict, too
 _ONE_SIGN_SHARE = 0.02  # share of a joint's largest effort; noise of magnitudes near zero
 _UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten mean a unit, not currents
 _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses of the URDF do, or may, explain
@@ -158,7 +161,8 @@ class EffortComparison:
             yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
         yield from self._magnitudes()
-        yield from self._best(self._turned_axes())
+        yield from self._best(self._turned_axes(), _LONG_SHORTLIST_COUNT)
+        yield from self._best(self._absolute_angles(joints))
         yield from self._best(self._effort_exchanges(joints))
         yield from self._factors()
         yield from self._gravities()
@@ -195,12 +199,29 @@ class EffortComparison:
         yield self._other("effort_magnitude", words, signs=signs, joints=some)
 
     def _turned_axes(self) -> Iterator[Hypothesis]:
-        """The URDF's axis of a joint points the other way: its position and effort have the opposite sign."""
+        """The URDF's axis of a joint points the other way: its position, or also its effort, has the opposite sign."""
         coupled = {joint for coupling in self.robot.layout.couplings for joint in coupling.joints}
         for joint in self.joints.tolist():
             if self.names[joint] not in coupled:
-                words, change = {"joint": self.names[joint]}, self._both(self._reversal(joint))
+                name, change = self.names[joint], self._both(self._reversal(joint))
+                words = {"joint": name, "what": f"position and effort of {name} fit"}
                 yield self._other("joint_axis", words, len(self.names), joints=(joint,), **change)
+                words["what"] = f"position of {name} fits"
+                yield self._other("joint_axis", words, _RARER * len(self.names), case="position", joints=(joint,),
+                    motion=change["motion"])
+
+    def _absolute_angles(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """A position contains the angle of the joint before it, as of parallel linkages and coupled wrists."""
+        parents = ((joint.parent, index) for index, joint in enumerate(self.robot.tree) if joint.parent >= 0)
+        pairs = [pair for pair in parents if self._turns[list(pair)].all() and set(pair) & set(joints)]
+        for (one, other), (ratio, plus, minus) in product(pairs, ((1.0, "+", "-"), (-1.0, "-", "+"))):
+            change = np.eye(len(self.names))
+            change[other, one] = -ratio
+            words = {**self._pair((one, other)), "plus": plus, "minus": minus}
+            efforts = np.linalg.inv(change).T @ self.recorded.mixing  # of drives, with equal power
+            for case, mixing in (("", efforts), ("position", self.recorded.mixing)):
+                yield self._other("absolute_angle", words, 4 * len(pairs), case=case, joints=(one, other),
+                    motion=self._moved(change), mixing=mixing)
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         pairs = list(combinations(joints, 2))
@@ -259,7 +280,7 @@ class EffortComparison:
         columns = np.stack([unit - still for unit in units], axis=2)
         fitted = recorded.explained(columns, still, self._efforts, self.counted)
         length = float(np.linalg.norm(fitted))
-        if length > _MIN_GRAVITY_SHARE * size:
+        if length > _MIN_GRAVITY_SHARE * size and fitted @ recorded.gravity < _MAX_TILT_COSINE * length * size:
             candidates.append((size * fitted / length, 1, 2))
         for gravity, tried, parameters in candidates:
             vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in gravity.tolist()) + "]"
@@ -353,7 +374,7 @@ class EffortComparison:
     def _moved(self, change: Array) -> DriveMotion:
         """Recorded motion with the positions of the joints mapped by ``(n, n)``."""
         (q, v, a, direction, fading), n = self.recorded.equations.motion, len(change)
-        sliding = np.hstack([direction[:, :n] @ np.sign(change).T, direction[:, n:]])
+        sliding = np.hstack([np.clip(direction[:, :n] @ np.sign(change).T, -1, 1), direction[:, n:]])
         return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:

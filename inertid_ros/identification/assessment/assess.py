@@ -18,7 +18,7 @@ from .gate import GateDecision
 from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .unmodelled import check_gear_play, check_unmodelled
-from .validation import TorqueErrors, Validation, torque_errors
+from .validation import TorqueErrors, Validation, torque_errors, without_refuted
 
 NOT_VALIDATED = Finding.with_remedy(
     "not_validated", Severity.CARE, "the result was not tested on a recording of another motion")
@@ -70,7 +70,7 @@ def assess(
     realizable = all(finding.cause != "inconsistent" for finding in solution)
     masses_open = any(finding.cause == "effort_current" for finding in findings)
     findings = [
-        *findings, *solution, *gate.check_borders(estimate, constraints),
+        *without_refuted(findings, tested), *solution, *gate.check_borders(estimate, constraints),
         *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
         *gate.check_excitation(estimate, confidence), *check_unmodelled(estimate.unmodelled, estimate.model),
         *check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, train),

@@ -6,7 +6,7 @@ exceeding the noise alone is no reason to reject; noise only identifies small er
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Finding, Severity, causes_of_symptom
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.information.information import compress
@@ -34,6 +34,7 @@ _MAX_NOISE_FACTOR = 3.0  # times the sensor's noise; a larger error is not noise
 _MAX_EXPECTED_FACTOR = 3.0  # times the error expected from the fit; a larger error is beyond its 99 % interval
 _MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors do not matter, even if unexpected or unexplained
 _MINOR_TORQUE_SHARE = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
+_REFUTING_ERROR = 0.05  # of held-out torque; a wrong recording is predicted worse by other recordings
 _MIN_NOISE_SHARE = 1e-6  # of the torque; a smaller value is not sensor noise
 
 
@@ -285,6 +286,18 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
         equations, (estimate.prior, estimate.parameters), recordings, estimate.information)
     findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
     return Validation(calibrated, prior, equations.model.prior_name, (*check_solution(estimate), *findings))
+
+
+def without_refuted(findings: Sequence[Finding], tested: Validation | None) -> list[Finding]:
+    """Limit the severity of causes that only held-out recordings show, if the result predicts their torque well."""
+    if tested is None or tested.blocks or tested.calibrated.relative_error > _REFUTING_ERROR:
+        return list(findings)
+    held_out, shown = tested.calibrated.recordings, f"; yet the result predicts these recordings: {tested.comparison}"
+    fitted = {finding.cause for finding in findings if finding.recording not in held_out}
+    causes = (causes_of_symptom("effort_sign") | {"position_offset"}) - fitted
+    return [
+        replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + shown)
+        if finding.recording in held_out and finding.cause in causes else finding for finding in findings]
 
 
 def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:

@@ -131,6 +131,32 @@ def axis_turned(case: Case, rng: Rng) -> Mistake:
     return Mistake(joint, spoilt, ("joint_axis",), spoilt.held_out)
 
 
+def position_reversed(case: Case, rng: Rng) -> Mistake:
+    """The position of a joint alone has the opposite sign, as if its encoder were mounted the other way."""
+    (joint,), spoilt = _visible(case, rng, lambda some: lambda r: _position_reversed(r, some[0]), 1)
+    return Mistake(joint, spoilt, ("joint_axis",), spoilt.held_out)
+
+
+def absolute_angle(case: Case, rng: Rng) -> Mistake:
+    """A parallel linkage: drive and encoder of a joint are on the link before its parent."""
+    names, turns = case.given.joint_names, _turning(case)
+    pairs = [(joint.parent, index) for index, joint in enumerate(case.given.tree) if joint.parent >= 0]
+    pairs = [pair for pair in pairs if turns[list(pair)].all()]
+    if not pairs:
+        raise ImpossibleMistakeError
+    one, other = (names[index] for index in pairs[int(rng.integers(len(pairs)))])
+
+    def change(recording: Recording) -> Recording:
+        before, after = recording.joint_names.index(one), recording.joint_names.index(other)
+        position, effort = recording.position.copy(), recording.effort.copy()
+        position[:, after] += position[:, before]
+        effort[:, before] -= effort[:, after]
+        return replace(recording, position=position, effort=effort, velocity=None, acceleration=None)
+
+    spoilt = case.changed(change)
+    return Mistake(f"{other} with {one}", spoilt, ("absolute_angle",), spoilt.held_out)
+
+
 def drives_exchanged(case: Case, rng: Rng) -> Mistake:
     if len(case.drives) < 2:
         raise ImpossibleMistakeError
@@ -231,6 +257,45 @@ def counterbalance(case: Case, rng: Rng) -> Mistake:
 def silent_effort(case: Case, rng: Rng) -> Mistake:
     joint = str(rng.choice(case.given.joint_names))
     return Mistake(joint, case.changed(lambda r: _silent(r, joint, 0.9)), ("no_effort",))
+
+
+def clipped_effort(case: Case, rng: Rng) -> Mistake:
+    """The effort of a joint ends at a limit of its driver."""
+    joint, share = str(rng.choice(case.drives)), float(rng.uniform(0.1, 0.4))
+    column = case.train[0].joint_names.index(joint)
+    limit = float(np.quantile(np.abs(case.train[0].effort[:, column]), 1 - share))
+
+    def clip(recording: Recording) -> Recording:
+        effort = recording.effort.copy()
+        effort[:, column] = np.clip(effort[:, column], -limit, limit)
+        return replace(recording, effort=effort)
+
+    return Mistake(f"{joint}, {share:.0%}", case.changed(clip), ("saturated",))
+
+
+def drives_off(case: Case, rng: Rng) -> Mistake:
+    """Drives report no torque from some time on, in a mode without torques."""
+    if len(case.given.joint_names) < 2:
+        raise ImpossibleMistakeError
+    share = float(rng.uniform(0.4, 0.8))
+
+    def end(recording: Recording) -> Recording:
+        off = recording.time > recording.time[0] + share * recording.duration
+        return replace(recording, effort=np.where(off[:, None], 0.0, recording.effort))
+
+    return Mistake(f"from {share:.2f}", replace(case, train=tuple(map(end, case.train))), ("dropouts",))
+
+
+def wrong_rate(case: Case, rng: Rng) -> Mistake:
+    """Rows are stamped for another rate; velocities are measured."""
+    factor = float(rng.choice([0.25, 0.4, 0.5, 0.8, 1.25, 2.0, 2.5, 4.0]))
+
+    def stamped(recording: Recording) -> Recording:
+        speed = np.gradient(recording.position, recording.time, axis=0)
+        velocity = speed if recording.velocity is None else recording.velocity
+        return replace(recording, time=factor * recording.time, velocity=velocity, acceleration=None)
+
+    return Mistake(f"stamps times {factor:g}", case.changed(stamped), ("time_unit",))
 
 
 def coupled_drives(case: Case, rng: Rng) -> Mistake:
@@ -468,6 +533,11 @@ KINDS: Mapping[str, Callable[[Case, Rng], Mistake]] = {
     "snapping gripper": snapping_gripper,
     "second publisher": second_publisher,
     "limits in degrees": limits_in_degrees,
+    "position reversed": position_reversed,
+    "absolute angle": absolute_angle,
+    "clipped effort": clipped_effort,
+    "drives off": drives_off,
+    "wrong rate": wrong_rate,
 }
 
 
@@ -550,6 +620,10 @@ def reversed_axis(recording: Recording, joint: str) -> Recording:
     signs = np.where(np.array(recording.joint_names) == joint, -1.0, 1.0)
     channels = {key: getattr(recording, key) for key in ("position", "effort", "velocity", "acceleration")}
     return replace(recording, **{key: signs * values for key, values in channels.items() if values is not None})
+
+
+def _position_reversed(recording: Recording, joint: str) -> Recording:
+    return replace(reversed_axis(recording, joint), effort=recording.effort)
 
 
 def _exchanged_efforts(recording: Recording, pair: list[str]) -> Recording:
