@@ -29,6 +29,8 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 DELAY_S, SECONDS, SETTLING_S, STEPS_PER_SAMPLE = 0.02, 20.0, 1.0, 5
 BASE_HZ, HARMONICS = 0.1, 8
+SOFT = 0.5  # factor on the gains of the second motion
+KINDS = ("commands, one gain, delay estimated", "commands, two gains, delay estimated", "commands, delay known")
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ ROBOTS = (
 )  # fmt: skip
 
 
-def recorded(robot: Robot, truth: RobotModel, seed: int, index: int) -> Recording:
-    """Recording of a random motion, with measured torque and commands."""
+def recorded(robot: Robot, truth: RobotModel, seed: int, index: int, factor: float = 1.0) -> Recording:
+    """Recording of a random motion, with measured torque and commands, and a factor on the gains."""
     rng, joints = np.random.default_rng(100 * seed + index), truth.joints
     order = np.arange(1, HARMONICS + 1)[:, None]
     amplitude = robot.amplitude * rng.uniform(0.3, 1.0, (HARMONICS, joints)) / order
@@ -67,7 +69,7 @@ def recorded(robot: Robot, truth: RobotModel, seed: int, index: int) -> Recordin
     drives = SimulatedRobot(truth, SimulationOptions(seed=seed)).drives
     simulated = SimulatedRobot(truth, SimulationOptions(seed=1000 * seed + index), drives=drives)
     step, order_of = simulated.options.timestep_s, [list(robot.kp).index(name) for name in truth.joint_names]
-    kp, kd = (np.array(list(gains.values()))[order_of] for gains in (robot.kp, robot.kd))
+    kp, kd = (factor * np.array(list(gains.values()))[order_of] for gains in (robot.kp, robot.kd))
     time = step * np.arange(round((SECONDS + SETTLING_S) / step), dtype=np.float64)
     middle = np.array(robot.middle)[order_of]
     q, v, _ = motion.sample(time)
@@ -84,30 +86,32 @@ def recorded(robot: Robot, truth: RobotModel, seed: int, index: int) -> Recordin
     position, velocity, effort = (
         np.array([getattr(state, key) for state in states]) for key in ("position", "velocity", "effort"))
     return Recording(truth.joint_names, time[rows], position, effort, velocity, command_position=q[rows],
-        command_velocity=v[rows], name=f"{robot.name} {index}")
+        command_velocity=v[rows], name=f"gains_{factor}_{index}")
 
 
 def errors_of(robot: Robot, seed: int) -> NDArray[np.float64]:
-    """Relative held-out errors with measured torque, with commands, and with commands of known delay; error of the
-    estimated delay [s]."""
+    """Relative held-out errors ``(4,)`` with measured torque and of :data:`KINDS`, then errors of the delays [s]."""
     truth = load_model(example_urdf(robot.urdf), robot.options())
     urdf = write_urdf(truth, perturb(truth, np.random.default_rng(seed)))
-    recordings = [recorded(robot, truth, seed, index) for index in range(2)]
+    stiff, held_out, second = (recorded(robot, truth, seed, index) for index in range(3))
+    soft = recorded(robot, truth, seed, 2, SOFT)
     measured = Configuration(robot.options())
-    prepared = Dataset.screened(load_model(urdf, measured.robot), measured, recordings[1:])
-    held_out = prepared.prepared(prepared.cutoff()).samples()[0]
+    prepared = Dataset.screened(load_model(urdf, measured.robot), measured, [held_out])
+    samples = prepared.prepared(prepared.cutoff()).samples()[0]
     gains = {"effort": "position_command", "command_kp": robot.kp, "command_kd": robot.kd}
     errors, delays = [], []
-    for further in ({}, gains, {**gains, "command_delay_s": DELAY_S}):
-        configuration, given = Configuration(robot.options(**further)), recordings
+    for train, further in (([stiff, second], {}), ([stiff, second], gains),
+            ([stiff, soft], gains | {"command_gain_factors": {f"gains_{SOFT}_*": SOFT}}),
+            ([stiff, second], gains | {"command_delay_s": DELAY_S})):
+        configuration, given = Configuration(robot.options(**further)), [*train, held_out]
         if further:
-            given = [replace(one, effort=np.full(one.position.shape, np.nan)) for one in recordings]
+            given = [replace(one, effort=np.full(one.position.shape, np.nan)) for one in given]
         model = load_model(urdf, configuration.robot)
-        estimate = calibrate(model, given[:1], given[1:], configuration).estimate
-        error = (estimate.equations.predict(estimate.parameters, held_out) - held_out.tau)[held_out.mask]
-        errors.append(float(np.linalg.norm(error) / np.linalg.norm(held_out.tau[held_out.mask])))
-        delays.append(-estimate.delay)
-    return np.array([*errors, delays[1] - DELAY_S])
+        estimate = calibrate(model, given[:2], given[2:], configuration).estimate
+        error = (estimate.equations.predict(estimate.parameters, samples) - samples.tau)[samples.mask]
+        errors.append(float(np.linalg.norm(error) / np.linalg.norm(samples.tau[samples.mask])))
+        delays.append(-estimate.delay - DELAY_S)
+    return np.array([*errors, *delays[1:]])
 
 
 def main() -> None:
@@ -117,18 +121,18 @@ def main() -> None:
     draws = parser.parse_args().draws
     rows = []
     for robot in ROBOTS:
-        measured, *commanded, delay = np.transpose([errors_of(robot, seed) for seed in range(draws)])
+        measured, *others = np.transpose([errors_of(robot, seed) for seed in range(draws)])
         rows.append([robot.name, "measured torque", f"{100 * np.median(measured):.2f}", "1.00", "1.00", ""])
-        for kind, errors in zip(("commands, delay estimated", "commands, delay known"), commanded, strict=True):
-            ratio, found = errors / measured, f"{1e3 * np.abs(delay).max():.2f}" if "estimated" in kind else ""
+        for kind, errors, delay in zip(KINDS, others[: len(KINDS)], others[len(KINDS) :], strict=True):
+            ratio, found = errors / measured, "" if "known" in kind else f"{1e3 * np.abs(delay).max():.2f}"
             rows.append([robot.name, kind, f"{100 * np.median(errors):.2f}", f"{np.median(ratio):.2f}",
                 f"{ratio.max():.2f}", found])
     header = ("robot", "effort", "error, median [%]", "ratio, median", "largest", "largest error of the delay [ms]")
     publish("position-commands", f"""{table(header, rows)}
 
-{draws} draws of drives, noise, motions and errors of the URDF; {SECONDS:.0f} s of motion, commands
-{1e3 * DELAY_S:.0f} ms late, gains known. *Error*: torque on a held-out motion against the
-measured torque. On {machine()}.""")
+{draws} draws of drives, noise, motions and errors of the URDF; two motions of {SECONDS:.0f} s, commands
+{1e3 * DELAY_S:.0f} ms late, gains known. *Two gains*: the second motion has half the gains. *Error*: torque on a
+held-out motion against the measured torque. On {machine()}.""")
 
 
 if __name__ == "__main__":

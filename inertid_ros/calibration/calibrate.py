@@ -83,7 +83,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     dataset = Dataset.screened(model, configuration, train, held_out, every_sample)
     dataset = dataset.prepared(dataset.cutoff(),
         lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
-    _report_unused_loads(dataset)
+    _report_unused_patterns(dataset)
     dataset, gains = with_drive_gains(dataset)
     motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
@@ -119,12 +119,15 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         drive_gains=gains, bands=bands, predictions=predictions, health=dataset.health)
 
 
-def _report_unused_loads(dataset: Dataset) -> None:
+def _report_unused_patterns(dataset: Dataset) -> None:
     names = [recording.name for recording in dataset.first_parts]
-    for name, load in dataset.configuration.robot.loads.items():
-        if not any(matches(recording, load.recordings) for recording in names):
-            _log.warning("robot.loads.%s: recordings %s match none of %s; correct the pattern, or remove the load",
-                name, ", ".join(load.recordings), ", ".join(names))
+    robot = dataset.configuration.robot
+    patterns = {f"loads.{name}: recordings {', '.join(load.recordings)}": load.recordings
+        for name, load in robot.loads.items()}
+    patterns |= {f"command_gain_factors: recordings {pattern}": (pattern,) for pattern in robot.command_gain_factors}
+    for key, recordings in patterns.items():
+        if not any(matches(recording, recordings) for recording in names):
+            _log.warning("robot.%s match none of %s; correct the pattern, or remove it", key, ", ".join(names))
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:

@@ -31,13 +31,17 @@ def options(truth, **gains):
     return RobotOptions(effort="position_command", **names)
 
 
-def commanded(truth, rng, name, duration=15.0, rate_hz=200.0):
-    """Recording with the true torque as effort, and the commands that a drive with these gains needs for it."""
+def commanded(truth, rng, name, kp=60.0, kd=2.0, latency_s=0.0, duration=15.0, rate_hz=200.0):
+    """Recording with the true torque as effort, and the commands that a drive with these gains needs for it.
+
+    The drive acts on states that are older by a latency.
+    """
     motion, time = random_motion(rng, truth.joints), np.arange(0.0, duration, 1 / rate_hz)
     q, v, a = motion.sample(time + DELAY_S)
     torque = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
+    q, v, _ = motion.sample(time + DELAY_S - latency_s)
     desired = 0.7 * v
-    command = q + (torque - 2.0 * (desired - v)) / 60.0
+    command = q + (torque - kd * (desired - v)) / kp
     q, v, a = motion.sample(time)
     torque = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
     noisy = q + 2e-5 * rng.normal(size=q.shape), torque + 0.02 * rng.normal(size=q.shape)
@@ -76,6 +80,18 @@ def test_the_torque_is_found_without_measured_torque(case):
     assert outcome.estimate.delay == pytest.approx(-DELAY_S, abs=1e-3)
     assert held_out_error(outcome, measured) < 1.5 * held_out_error(with_torque, measured)
     assert "the drives follow commands" in str(outcome.report)
+
+
+def test_a_motion_with_half_the_gains_determines_the_delay_of_a_stiff_drive(case):
+    truth, given, _ = case
+    rng, latency_s, kp, kd = np.random.default_rng(8), 0.001, 800.0, 20.0
+    factors = {"stiff": 1.0, "soft_1": 0.5, "held out": 1.0}
+    silent = [without_effort(commanded(truth, rng, name, f * kp, f * kd, latency_s)) for name, f in factors.items()]
+    robot = attrs.evolve(options(truth, command_kp=kp, command_kd=kd), command_gain_factors={"soft_*": 0.5})
+    outcome = calibrate(load_model(given, robot), silent[:2], silent[2:], Configuration(robot=robot))
+    assert outcome.estimate.delay == pytest.approx(latency_s - DELAY_S, abs=5e-5)
+    viscous = outcome.estimate.parameters[truth.layout.drive("viscous")]
+    assert viscous == pytest.approx(VISCOUS, abs=0.1)
 
 
 def test_efforts_of_shifted_commands_are_the_true_torque(case):
@@ -130,6 +146,9 @@ def test_wrong_declarations_are_refused(case):
     lacking = load_model(truth.urdf, RobotOptions(effort="position_command"))
     with pytest.raises(ModelError, match=r"robot.command_kp: lacks the gain of .*; set robot.command_kp: \{"):
         screened(recording, lacking)
+    robot = attrs.evolve(options(truth), command_gain_factors={"tr*": 0.5, "*in": 0.6})
+    with pytest.raises(ModelError, match=r"train matches tr\* and \*in; leave one"):
+        screened(recording, load_model(truth.urdf, robot))
     with pytest.raises(ModelError, match="command_kp of 'elsewhere': no such joint"):
         load_model(truth.urdf, RobotOptions(effort="position_command", command_kp={"elsewhere": 1.0}))
     with pytest.raises(ConfigurationError, match="which needs base fixed or free"):
