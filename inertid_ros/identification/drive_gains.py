@@ -308,7 +308,7 @@ def _by_load(blocks: Sequence[LoadEquations]) -> list[LoadEquations]:
     merged = []
     for alike in loads.values():
         joints = zip(*(block.rows for block in alike), strict=True)
-        rows = [np.linalg.qr(np.vstack(of_joint), "r") for of_joint in joints]
+        rows = [np.asarray(np.linalg.qr(np.vstack(of_joint), mode="r")) for of_joint in joints]
         merged.append(LoadEquations(alike[0].load, rows, np.sum([block.counts for block in alike], axis=0)))
     return merged
 
@@ -325,7 +325,7 @@ def _load_equations(
             further[:, -1] = effort
             for parts in commanded:
                 further[:, len(load) : size] = parts[batch, channel][samples.mask[batch, channel]]
-            rows[channel] = np.linalg.qr(np.vstack([rows[channel], further]), "r")
+            rows[channel] = np.asarray(np.linalg.qr(np.vstack([rows[channel], further]), mode="r"))
     return LoadEquations(load, rows, samples.mask.sum(axis=0))
 
 
