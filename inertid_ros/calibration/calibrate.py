@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions, RoundsOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, subjects_of
 from inertid_ros.core.notices import NoticeLogger, without_notices
 from inertid_ros.core.samples import Samples
@@ -37,7 +39,7 @@ from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, StreamedSamples, identify, takes_further
-from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.information.delay import known_or_estimated_delay, may_be_shifted, without_delay
 from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.identification.provenance import provenance
 from inertid_ros.identification.solvers.constraints import configured_constraints
@@ -56,6 +58,7 @@ _log = NoticeLogger(__name__)
 
 FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # cutoffs of bands in which results with different cutoffs are compared
 _MIN_BAND_PERIODS = 20.0  # periods of a band's cutoff in the shortest recording; with fewer, filter transients dominate
+_COMMAND_GAIN_ROUNDS, _DELAY_STEP_S = 3, 5e-4  # the error of the delay enters to first order in each round
 _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
 _READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # fractions of a job, which also reads and writes files
 
@@ -83,7 +86,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     dataset = Dataset.screened(model, configuration, train, held_out, every_sample)
     dataset = dataset.prepared(dataset.cutoff(),
         lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
-    _report_unused_loads(dataset)
+    _report_unused_patterns(dataset)
     dataset, gains = with_drive_gains(dataset)
     motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
@@ -119,12 +122,15 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         drive_gains=gains, bands=bands, predictions=predictions, health=dataset.health)
 
 
-def _report_unused_loads(dataset: Dataset) -> None:
+def _report_unused_patterns(dataset: Dataset) -> None:
     names = [recording.name for recording in dataset.first_parts]
-    for name, load in dataset.configuration.robot.loads.items():
-        if not any(matches(recording, load.recordings) for recording in names):
-            _log.warning("robot.loads.%s: recordings %s match none of %s; correct the pattern, or remove the load",
-                name, ", ".join(load.recordings), ", ".join(names))
+    robot = dataset.configuration.robot
+    patterns = {f"loads.{name}: recordings {', '.join(load.recordings)}": load.recordings
+        for name, load in robot.loads.items()}
+    patterns |= {f"command_gain_factors: recordings {pattern}": (pattern,) for pattern in robot.command_gain_factors}
+    for key, recordings in patterns.items():
+        if not any(matches(recording, recordings) for recording in names):
+            _log.warning("robot.%s match none of %s; correct the pattern, or remove it", key, ", ".join(names))
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
@@ -136,6 +142,8 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:
         return dataset, None
+    if model.command_gains is not None:
+        return _with_command_gains(dataset)
     loads = [part.load for part in dataset.parts(TRAIN)]
     gains = drive_gains(equations_of(model, options.equations), dataset.samples(TRAIN), loads)
 
@@ -147,10 +155,48 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     return replace(dataset.changed(scaled), model=scaled_model), gains
 
 
+def _with_command_gains(dataset: Dataset) -> tuple[Dataset, DriveGains]:
+    """Estimate both gains of drives that follow commands, near the given gains, with the delay of the commands."""
+    model, options, samples = dataset.model, dataset.configuration.identify, dataset.samples(TRAIN)
+    equations, delay, known = equations_of(model, options.equations), 0.0, not options.remove_delay
+    if options.remove_delay and may_be_shifted(equations, samples):
+        found = known_or_estimated_delay(equations, samples)
+        delay, known = found.removed, found.deviation == 0
+    for _ in range(_COMMAND_GAIN_ROUNDS):
+        early, present, late = (
+            [without_delay(one, delay + step) for one in samples] for step in (-_DELAY_STEP_S, 0.0, _DELAY_STEP_S))
+        slopes = [(1 - known) * (b.tau - a.tau) / (2 * _DELAY_STEP_S) for a, b in zip(early, late, strict=True)]
+        commanded = [np.stack(parts, axis=-1) for parts in zip(_damping(dataset, delay), slopes, strict=True)]
+        gains = drive_gains(equations, present, [part.load for part in dataset.parts(TRAIN)], commanded)
+        delay += gains.shift
+    kp, kd = (
+        {joint: given[joint] * float(factor) for joint, factor in zip(model.joint_names, factors, strict=True)}
+        for given, factors in ((model.options.command_kp, gains.values),
+            (model.options.command_kd, gains.values * gains.damping)))
+    corrected = dataset.with_model(replace(model, options=attrs.evolve(model.options, command_kp=kp, command_kd=kd)))
+    return corrected.changed(ScreenedRecording.with_checked_efforts), gains
+
+
+def _damping(dataset: Dataset, delay: float) -> list[Array]:
+    """Part ``(N, n)`` of the efforts of the recordings to fit that follows from velocity gains."""
+    model = dataset.model
+    doubled = {joint: 2 * gain for joint, gain in model.options.command_kd.items()}
+    with without_notices():
+        other = dataset.with_model(replace(model, options=attrs.evolve(model.options, command_kd=doubled)))
+    pairs = zip(dataset.samples(TRAIN), other.samples(TRAIN), strict=True)
+    return [without_delay(twice, delay).tau - without_delay(once, delay).tau for once, twice in pairs]
+
+
 def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Dataset) -> Estimate:
     """Add the uncertainty of the gains to the covariance of an estimate."""
-    loads = [part.load for part in dataset.parts(TRAIN)]
-    return gains.widened(estimate, effort_products(estimate.equations, dataset.samples(TRAIN), loads))
+    loads, samples = [part.load for part in dataset.parts(TRAIN)], dataset.samples(TRAIN)
+    products = effort_products(estimate.equations, [without_delay(one, estimate.delay) for one in samples], loads)
+    if gains.damping.size:
+        parts = zip(samples, _damping(dataset, estimate.delay), strict=True)
+        of_damping = [replace(one, tau=part / gains.damping) for one, part in parts]
+        none = [np.zeros_like(load) for load in loads]
+        products = np.vstack([products, effort_products(estimate.equations, of_damping, none)])
+    return gains.widened(estimate, products)
 
 
 def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:

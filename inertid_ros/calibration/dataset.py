@@ -241,6 +241,13 @@ class Dataset:
             recordings.append(replace(recording, samples=tuple(samples)))
         return replace(self, recordings=tuple(recordings), cutoff_hz=cutoff_hz)
 
+    def with_model(self, model: RobotModel) -> "Dataset":
+        """Prepare all recordings again as those of a model with other options."""
+        entries = [replace(entry, parts=tuple(
+            replace(part, preparation=replace(part.preparation, model=model)) for part in entry.parts))
+            for entry in self.recordings]
+        return replace(self, model=model, recordings=tuple(entries)).prepared(self.cutoff_hz)
+
     def aligned(self, cutoff_hz: float, delay_s: float,
             progress: Callable[[str, float], None] = lambda stage, fraction: None) -> "Dataset":
         """Prepare all recordings with the cutoff [Hz] of a result, and remove its delay of efforts [s]."""

@@ -22,8 +22,9 @@ from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 
 # Quantities that drivers report as effort: torque of the joint, or of the motor behind its gear [N m or N]; current of
-# the motor [A]; torque minus the gravity torque that the driver computes. docs/robots.md has the sources.
-TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "gravity_compensated"
+# the motor [A]; torque minus the gravity torque that the driver computes; none, but drives follow position commands.
+# docs/robots.md has the sources.
+TORQUE, CURRENT, WITHOUT_GRAVITY, COMMANDS = "torque", "current", "gravity_compensated", "position_command"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ KNOWN_DRIVERS = (
         "the arm lacks torque sensors, and the driver reports estimates: check the effort at rest"),
     KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
         "tau_est of the motors is torque estimated from currents; publish it as effort"),
+    KnownDriver("SO-100 and SO-101", "", r"^(shoulder_(pan|lift)|(elbow|wrist)_flex|wrist_roll|gripper)$", COMMANDS,
+        "the servos report load and current, not torque"),
 )  # fmt: skip
 _MIN_MATCHING_SHARE = 0.6  # share of joint names that must match
 
@@ -127,9 +130,11 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     settings = [Setting("speed_scale", 0.1, _SLOW)]
     settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
     settings += _names(model, recorded_names)
-    if effort == WITHOUT_GRAVITY:
-        settings.append(Setting("robot.effort", effort, "the controller takes off gravity"))
-    notes += [f"efforts: {_effort(effort, driver)}", *_limbs(root)]
+    quantity = effort or (driver.effort if driver is not None else "")
+    reasons = {WITHOUT_GRAVITY: "the controller takes off gravity", COMMANDS: "torque follows from commands"}
+    if quantity in reasons:
+        settings.append(Setting("robot.effort", quantity, reasons[quantity]))
+    notes += [f"efforts: {_effort(quantity, driver)}", *_limbs(root)]
     origin = "as given" if mounting else "assumed"
     try:
         limits = motion_limits(model)
@@ -203,18 +208,21 @@ def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
     return [Setting("robot.joint_names", names, "joints have other names in the recording")]
 
 
-def _effort(given: str, driver: KnownDriver | None) -> str:
+def _effort(quantity: str, driver: KnownDriver | None) -> str:
     """Note on the quantity of the efforts and on the next step."""
     about = f" ({driver.robots}: {driver.about})" if driver is not None else ""
     return {
         WITHOUT_GRAVITY: "torque in N m or N without gravity, so that masses follow from accelerations alone; torque"
         f" or currents determine them better{about}",
+        COMMANDS: "none, torque follows from position commands: give the gains of every joint in robot.command_kp and"
+        " robot.command_kd, and the topic of the commands in topics.commands or topics.controller_state"
+        f" (docs/known.md){about}",
         TORQUE: f"torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
         f" gains with a known load (docs/known.md){about}",
         "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid"
         " validate",
-    }[given or (driver.effort if driver is not None else "")]
+    }[quantity]
 
 
 def _limbs(root: etree._Element) -> list[str]:

@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
-from inertid_ros.calibration.robot_setup import RobotSetup, Setting, robot_setup
+from inertid_ros.calibration.robot_setup import COMMANDS, RobotSetup, Setting, robot_setup
 from inertid_ros.cli.printing import deliver
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_recording
-from inertid_ros.data.messages import JOINT_STATE
+from inertid_ros.data.messages import CONTROLLER_STATE, JOINT_STATE
 from inertid_ros.robot.urdf.parsing import XACRO_SUFFIX, expand_xacro
 
 from .settings import inputs, named_numbers
@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', description.name.partition('.')[0])}.yaml")
     for path in (target,) if options.xacro is None else (target, target.with_suffix(".urdf")):
         check_file(path, options.force, inputs(options))
-    recorded, settings = _recorded(Path(options.recording)) if options.recording else ((), ())
+    commanded = options.effort == COMMANDS
+    recorded, settings = _recorded(Path(options.recording), commanded) if options.recording else ((), ())
     locked = named_numbers(options.lock, "--lock")
     urdf, replaced = description, target.with_suffix(".urdf").exists()
     if options.xacro is not None:
@@ -57,15 +58,18 @@ def run(options: argparse.Namespace) -> int:
     return deliver(options, content, lambda: print("\n".join(lines)), f"{target}; next: {_next(urdf, target)}")
 
 
-def _recorded(path: Path) -> tuple[tuple[str, ...], tuple[Setting, ...]]:
-    """Joint names of a recording, and the topic of its joint states if it is the only one and not the default."""
+def _recorded(path: Path, commanded: bool) -> tuple[tuple[str, ...], tuple[Setting, ...]]:
+    """Joint names of a recording, and its topics of joint states and of commands if they are the only ones."""
     default = RecordingTopics().joint_states
     topics = bag_topics(path) if is_bag(path) else {}
     published = [topic for topic, (message_type, _) in topics.items() if message_type == JOINT_STATE]
     topic = published[0] if len(published) == 1 else default
-    names = load_recording(path, RecordingTopics(joint_states=topic)).joint_names
-    setting = Setting("topics.joint_states", topic, f"the only joint states in {path.name}")
-    return names, () if topic == default else (setting,)
+    states = [name for name, (message_type, _) in topics.items() if message_type == CONTROLLER_STATE]
+    state = states[0] if commanded and len(states) == 1 else ""
+    names = load_recording(path, RecordingTopics(joint_states=topic, controller_state=state)).joint_names
+    found = (Setting("topics.joint_states", topic, f"the only joint states in {path.name}"),
+        Setting("topics.controller_state", state, f"the only controller in {path.name}"))
+    return names, tuple(setting for setting in found if setting.value not in ("", default))
 
 
 def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:

@@ -104,8 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         "expand xacro with these arguments; this evaluates expressions in the file, so use only files that you trust",
         nargs="*")
     _take(init, "--effort", None,
-        "quantity that joint states report as effort (default: from the robot's driver, if it is known)",
-        choices=("torque", "current", "gravity_compensated"), default="")
+        "quantity that joint states report as effort, or position_command if torque follows from commands (default:"
+        " from the robot's driver, if it is known)",
+        choices=("torque", "current", "gravity_compensated", "position_command"), default="")
     _take(init, "--mounting", None, "mounting of the robot (default: floor, stated as an assumption)",
         choices=("floor", "wall", "ceiling", "none"), default="")
     _take(init, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)

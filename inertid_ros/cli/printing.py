@@ -210,8 +210,9 @@ def print_report(report: Mapping[str, Any]) -> None:
         print_records("Terms", _TERM_COLUMNS, report["terms"])
     if gains := report.get("drive_gains"):
         print_records("Gains of drives", _GAIN_COLUMNS, gains)
-        scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains)
-        print(f"for later recordings: robot.effort_scale: {{{scales}}}")
+        for key in ("command_kp", "command_kd") if "command_kp" in gains[0] else ("effort_scale",):
+            values = ", ".join(f"{gain['joint']}: {gain[key]:.6g}" for gain in gains)
+            print(f"for later recordings: robot.{key}: {{{values}}}")
     if report["rotors"]:
         print_records("Rotors (standard deviation)", _ROTOR_COLUMNS, report["rotors"])
     if report.get("compensation"):

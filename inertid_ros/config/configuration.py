@@ -81,10 +81,11 @@ EFFECTS = (
         {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),
     Effect("identify.changing_terms", {"identify.prior": GIVEN}),
     Effect("constraints.collision_margin constraints.mesh_folders", {"constraints.collision_shapes": GIVEN}),
-    Effect("robot.command_kp robot.command_kd robot.command_limits robot.command_delay_s"
-        " topics.commands topics.controller_state",
+    Effect("robot.command_kp robot.command_kd robot.command_gain_factors robot.command_limits robot.command_delay_s"
+        " topics.commands topics.command_joints topics.controller_state",
         {"robot.effort": ("position_command",)}),
-    Effect("robot.command_kp robot.command_kd robot.command_limits", {"identify.equations": ("force",)}),
+    Effect("robot.command_kp robot.command_kd robot.command_gain_factors robot.command_limits",
+        {"identify.equations": ("force",)}),
     Effect("robot.command_delay_s", {"identify.remove_delay": (True,)}),
     Effect("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
     Effect("prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"

@@ -112,7 +112,9 @@ class IdentifyOptions:
         " set: drive terms that get new values for the new recordings, since friction changes from day to day",
         choices=DRIVE_TERMS)
     drive_gains: bool = option(False, "estimate the gain of every joint's drive, a factor on its efforts; needs"
-        " recordings with and without a known load (robot.loads), because only a known load fixes the scale")
+        " recordings with and without a known load (robot.loads), because only a known load fixes the scale; with"
+        " robot.effort position_command, both gains of every joint, whose scale is that of the given gains if there is"
+        " no load")
     fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
         " motion")
 

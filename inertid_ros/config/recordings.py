@@ -58,6 +58,8 @@ class RecordingTopics(SampleTopics):
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
     commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
         " position_command; may be empty")
+    command_joints: tuple[str, ...] = option((), "joints of the positions on the topic commands, which is then of"
+        " std_msgs/Float64MultiArray: parameter joints of its controller, by the names of joint_states")
     controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
         " command, instead of the topic commands; may be empty")
 
@@ -65,6 +67,8 @@ class RecordingTopics(SampleTopics):
         super().__attrs_post_init__()
         if self.commands and self.controller_state:
             raise ConfigurationError("commands and controller_state both give the commands; set one")
+        if self.command_joints and not self.commands:
+            raise ConfigurationError("command_joints names the joints of the topic commands; set commands, too")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

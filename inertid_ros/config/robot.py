@@ -173,14 +173,17 @@ class RobotOptions:
         " [N m/rad or N/m]", "command_kp_joint_names", minimum=0.0, maximum=1e9)
     command_kd: Mapping[str, float] = named(float, "velocity gain of every joint's drive, for effort position_command"
         " [N m s/rad or N s/m]", "command_kd_joint_names", minimum=0.0, maximum=1e9)
+    command_gain_factors: Mapping[str, float] = named(float, "factor on command_kp and command_kd in recordings whose"
+        " name matches the pattern in the key, such as soft_*; motions with two gains determine the delay of stiff"
+        " drives", "command_gain_patterns", minimum=1e-6, maximum=1e6)
     command_limits: Mapping[str, float] = named(float, "effort at which a drive clips its command; such samples are"
         " left out [N m or N]", "command_limit_joint_names", minimum=1e-9, maximum=1e9)
     effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
         " constant if drives report currents, -1 if the sign is reversed [N m or N per unit of effort]",
         "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
     command_delay_s: float = option(-1.0, "known time from the stamp of a command until the drive follows it [s];"
-        " negative: estimated. Stiff drives need it: an error of it acts like viscous friction of command_kp times this"
-        " error", -1.0, 0.05)
+        " negative: estimated. Stiff drives need it, or motions with two gains (command_gain_factors): an error of it"
+        " acts like viscous friction of command_kp times this error", -1.0, 0.05)
     base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like other links;"
         " or segments: every link with mass moves freely, and its pose is recorded, as by motion capture of a person",
         choices=BASES)

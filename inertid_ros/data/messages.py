@@ -24,6 +24,7 @@ POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 IMU = "sensor_msgs/msg/Imu"
 CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
+NUMBERS = "std_msgs/msg/Float64MultiArray"
 LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 JOINT_CHANNELS = ("position", "velocity", "effort")
@@ -47,7 +48,8 @@ def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
     """Message type by topic, for all topics of a recording."""
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
-    commands = {topics.commands: JOINT_STATE, topics.controller_state: CONTROLLER_STATE}
+    commands = {
+        topics.commands: NUMBERS if topics.command_joints else JOINT_STATE, topics.controller_state: CONTROLLER_STATE}
     types = {**joint_states, **wrenches, **base_topics(topics), **commands}
     return {topic: message_type for topic, message_type in types.items() if topic}
 
@@ -192,10 +194,16 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
     """Layout of a message of type ``pkg/msg/Name``; ValueError if it is cut short, or not plain CDR of this type."""
     if message[:2] not in (_LITTLE_ENDIAN, _BIG_ENDIAN):
         raise ValueError("is not plain CDR")
-    cursor = _Cursor(message)
+    cursor = _Cursor(message, _CDR_HEADER_BYTES if message_type == NUMBERS else _STAMP_END)
     try:
-        source = [cursor.string()]
-        if message_type == JOINT_STATE:
+        source = [] if message_type == NUMBERS else [cursor.string()]
+        if message_type == NUMBERS:
+            for _ in range(cursor.count()):
+                cursor.string()
+                cursor.words(2)  # size and stride of a dimension
+            cursor.words(1)  # offset of the data, which position controllers ignore
+            cursor.doubles("position", cursor.count())
+        elif message_type == JOINT_STATE:
             source = [cursor.string() for _ in range(cursor.count())]
             for name in JOINT_CHANNELS:
                 cursor.doubles(name, cursor.count())
@@ -225,10 +233,10 @@ def _layout(message: bytes, source: Sequence[str], cursor: "_Cursor") -> CdrLayo
 
 
 class _Cursor:
-    """Reading position in a message after its stamp; collects the fixed content and the fields up to the position."""
+    """Reading position in a message; collects the fixed content from the start, and the fields up to the position."""
 
-    def __init__(self, message: bytes) -> None:
-        self.at = _STAMP_END
+    def __init__(self, message: bytes, start: int) -> None:
+        self.at = start
         self.order = "<" if message[:2] == _LITTLE_ENDIAN else ">"
         self.fields: dict[str, tuple[int, int]] = {}
         self.fixed = [(0, len(_LITTLE_ENDIAN))]
@@ -248,6 +256,11 @@ class _Cursor:
         self.at += length
         self._fix(start)
         return self._message[start : self.at].removesuffix(b"\0").decode(errors="backslashreplace")
+
+    def words(self, count: int) -> None:
+        """Pass over integers of four bytes."""
+        self._align(4)
+        self.at += 4 * count
 
     def doubles(self, name: str, count: int) -> None:
         if count:

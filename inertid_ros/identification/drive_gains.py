@@ -6,10 +6,14 @@ model is ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, with the 
 columns of the link that carries the load. Only the efforts ``e`` are noisy, so the estimate of ``g_j`` is unbiased; a
 regression on measured efforts would be biased. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
 factors of the recordings of each load.
+
+Efforts that follow from position commands have two gains: ``e + r_j d + t s = A_j (x + x_load) / g_j`` with the part
+``d`` of the velocity gain, whose error beyond that of the position gain is ``r_j``, and the derivative ``s`` by the
+delay, whose error is ``t``. Declared gains then set the scale if no load does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +27,16 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
-from inertid_ros.identification.information.information import Information, compress, merged
+from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.solvers.coordinates import (
     TYPICAL_PRIOR_SPREAD,
     prior_coordinates,
     prior_covariance_root,
 )
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, dense_equations
 from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.robot.kinematics import batches
 from inertid_ros.robot.model import RobotModel
 
 _IDENTIFIED_GAIN_SHARE = 0.9  # a gain counts as identified if loads remove this share of its prior variance
@@ -39,6 +44,7 @@ _BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # jackknife blocks per recordi
 # Prior standard deviation of a gain's logarithm about the mean over all joints: accuracy of data sheets and drivers.
 # Gains that loads do not determine stay near the mean. The mean itself is free: efforts may be in ampere or per mille.
 TYPICAL_GAIN_ERROR = 0.3
+_TYPICAL_DELAY_ERROR_S = 0.01  # of a delay that was estimated with wrong gains
 _UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of the common factor's logarithm: three orders of magnitude
 # Factor on the typical prior deviation of bodies, friction and rotors, so that priors do not set the scale of gains.
 _FLAT_PRIOR_FACTOR = 1e3
@@ -57,9 +63,11 @@ class DriveGains:
     Attributes
     ----------
     values : (n,), gains, which multiply efforts already scaled by ``robot.effort_scale``
-    covariance : (n, n), covariance of the logarithms of the gains
+    covariance : (n, n), covariance of the logarithms of the gains; (2 n, 2 n) with the ``damping``
     identified : per joint, whether the loads determine the gain; other gains stay near the mean of all gains
     findings : ``load_elsewhere`` if a load does not act as declared
+    damping : (n,), factor of the velocity gain of commands beyond ``values``; empty if efforts are measured
+    shift : error of the delay of the commands [s]
     """
 
     joint_names: tuple[str, ...]
@@ -67,11 +75,13 @@ class DriveGains:
     covariance: Array
     identified: tuple[bool, ...]
     findings: tuple[Finding, ...] = ()
+    damping: Array = field(default_factory=lambda: np.zeros(0))
+    shift: float = 0.0
 
     @property
     def relative_deviation(self) -> Array:
         """``(n,)`` standard deviation as a share of the gain."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)[: len(self.values)]))
 
     def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
         """Add the uncertainty of the gains to the covariance of an estimate that was fitted with them.
@@ -79,12 +89,17 @@ class DriveGains:
         Parameters
         ----------
         efforts : ndarray, shape (n, p)
-            Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
+            Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`;
+            (2 n, p) with those of the part of the velocity gain.
         """
         fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
+        weights = np.resize(fraction / estimate.residual_deviation**2, len(efforts))
         unmodelled = 0.0 if estimate.unmodelled is None else estimate.unmodelled.covariance
         inverse_hessian = estimate.covariance - unmodelled
-        change = inverse_hessian @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
+        change = inverse_hessian @ (efforts * weights[:, None]).T
+        if self.damping.size:  # without a load, a common error of all gains scales all parameters
+            joints = len(self.values)
+            change[:, :joints] += (estimate.parameters - change[:, :joints].sum(axis=1))[:, None] / joints
         added = change @ self.covariance @ change.T
         interval, further = estimate.bounded_interval, NORMAL_95 * np.sqrt(np.diagonal(added))
         if interval is not None:  # each side by the root of the sum of squares, down to zero
@@ -94,7 +109,8 @@ class DriveGains:
         return replace(estimate, covariance=estimate.covariance + added, bounded_interval=interval)
 
 
-def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:
+def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array],
+        commanded: Sequence[Array] = ()) -> DriveGains:
     """Estimate the gain of every joint's drive.
 
     Parameters
@@ -103,6 +119,9 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     recordings : recordings with the torque of their loads subtracted
     loads : sequence of ndarray, shape (nb, 10)
         Inertial parameters of the load on every body, per recording.
+    commanded : sequence of ndarray, shape (N, n, 2)
+        Part of the efforts that follows from the velocity gains of commands, and derivative of the efforts by the delay
+        of the commands, per recording; empty if efforts are measured.
 
     Raises
     ------
@@ -113,29 +132,36 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     if equations.equation_type != "force" or model.free or model.contacts:
         raise IdentificationError(
             "identify.drive_gains: works only for joint torques on a fixed base without contacts; turn it off")
-    if len({load.tobytes() for load in loads}) < 2:
+    if not commanded and len({load.tobytes() for load in loads}) < 2:
         raise IdentificationError(
             "identify.drive_gains: all recordings have equal loads or are unloaded, so gains are determined up to a"
             " common factor; add a recording with a known load (robot.loads)")
     reported = _with_loads(equations, recordings, loads)
     padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
+    count = max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1)
     blocks = [
-        (load, compress(equations, [block]))
-        for samples, load in zip(reported, padded, strict=True)
-        for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
-        if block.mask.any()]
+        _load_equations(equations, load, samples.select(rows), [part[rows] for part in commanded[index : index + 1]])
+        for index, (samples, load) in enumerate(zip(reported, padded, strict=True))
+        for rows in samples.block_rows(count)
+        if samples.mask[rows].any()]
     # Gains by least squares, and their covariance under independent noise, widened to the scatter of the jackknife.
-    fit = GainFit.from_blocks(equations, blocks)
+    fit = GainFit.from_blocks(equations, blocks, compress(equations, reported))
     residuals = [
         samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
         for samples, load in zip(reported, padded, strict=True)]
+    for residual, parts in zip(residuals, commanded, strict=False):
+        residual += fit.ratio[:, 0] * parts[..., 0] + fit.shift * parts[..., 1]
     fraction = effective_fraction(residuals, [samples.mask for samples in reported])
-    covariance = fit.covariance(fraction)[-model.joints :, -model.joints :]
-    identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
-    wider = np.maximum(fit.scatter(blocks) / np.sqrt(np.diagonal(covariance)), 1.0)
+    of_gains = slice(len(fit.root), len(fit.root) + model.joints + fit.ratio.size)
+    covariance = fit.covariance(fraction)[of_gains, of_gains]
+    identified = 1 - np.diagonal(covariance)[: model.joints] / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
+    wider = np.maximum(fit.scatter(blocks) / np.sqrt(np.diagonal(covariance)[: model.joints]), 1.0)
     findings = _misplaced_loads(fit, model, fraction, float(wider.max()))
-    covariance *= np.outer(wider, wider)
-    return DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)), findings)
+    # The unknowns are -log g and the ratios.
+    scale = np.concatenate([-wider, np.tile(wider, fit.ratio.shape[1])])
+    covariance = covariance * np.outer(scale, scale)
+    return DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)), findings,
+        1 + fit.ratio.ravel(), fit.shift)
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
@@ -153,7 +179,7 @@ def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 
 class LoadEquations(NamedTuple):
-    """Equations of all samples with one load ``(p,)``: rows ``[A | e]``, ``(k, p + 1)``, and samples per joint."""
+    """Equations of samples with one load ``(p,)``: rows ``[A | e]`` or ``[A | d | s | e]`` and samples per joint."""
 
     load: Array
     rows: list[Array]
@@ -168,6 +194,8 @@ class GainFit:
     ----------
     prior, root : (p,) and (p, p), prior of the parameters and square root of its nearly flat covariance
     inverse : (n,), 1 / g
+    ratio : (n, 1), r; (n, 0) if efforts are measured
+    shift : t
     """
 
     blocks: list[LoadEquations]
@@ -175,14 +203,17 @@ class GainFit:
     root: Array
     parameters: Array
     inverse: Array
+    ratio: Array
+    shift: float = 0.0
 
     @classmethod
-    def from_blocks(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
-        """Fit blocks of samples, each with its load ``(p,)``, starting at gains of one."""
+    def from_blocks(
+            cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
+        """Fit blocks of samples, starting at gains of one; the information of all samples scales the prior."""
         model = equations.model
-        coordinates = prior_coordinates(model, merged(information for _, information in blocks))
-        root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
-        return cls(_by_load(blocks), model.prior, root, model.prior, np.ones(model.joints)).converged()
+        root = _FLAT_PRIOR_FACTOR * prior_covariance_root(prior_coordinates(model, information), TYPICAL_PRIOR_SPREAD)
+        ratio = np.zeros((model.joints, int(blocks[0].rows[0].shape[1] > len(root) + 1)))
+        return cls(_by_load(blocks), model.prior, root, model.prior, np.ones(model.joints), ratio).converged()
 
     def converged(self) -> "GainFit":
         """Iterate Gauss-Newton steps to the minimum."""
@@ -190,17 +221,19 @@ class GainFit:
         for _ in range(_MAX_GAIN_STEPS):
             J, r = fit.system(weights)
             step = np.linalg.lstsq(J, -r)[0]
-            size = len(root)
-            inverse = fit.inverse * np.exp(np.clip(step[size:], -_MAX_LOG_GAIN_STEP, _MAX_LOG_GAIN_STEP))
-            change = np.abs(np.log(inverse / fit.inverse)).max()
-            fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
+            joints = len(fit.inverse)
+            of_gains, of_ratios, of_shift = np.split(step[len(root) :], [joints, joints + fit.ratio.size])
+            inverse = fit.inverse * np.exp(np.clip(of_gains, -_MAX_LOG_GAIN_STEP, _MAX_LOG_GAIN_STEP))
+            change = max(np.abs(np.log(inverse / fit.inverse)).max(), np.abs(of_ratios).max(initial=0.0))
+            fit = replace(fit, parameters=fit.parameters + root @ step[: len(root)], inverse=inverse,
+                ratio=fit.ratio + of_ratios.reshape(fit.ratio.shape), shift=fit.shift + float(of_shift.sum()))
             weights = fit.weights(1.0)
             if change < _GAIN_TOLERANCE:
                 return fit
         raise IdentificationError(
             "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts")
 
-    def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
+    def scatter(self, blocks: Sequence[LoadEquations]) -> Array:
         """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
 
         The jackknife includes model errors, which the assumption of independent noise hides. Blocks are few and carry
@@ -226,25 +259,39 @@ class GainFit:
 
     def residuals(self, block: LoadEquations) -> list[Array]:
         """Residuals ``(k,)`` of every joint."""
-        values = self.parameters + block.load
-        return [g * joint[:, :-1] @ values - joint[:, -1] for joint, g in zip(block.rows, self.inverse, strict=True)]
+        values, size = self.parameters + block.load, len(self.root)
+        return [
+            g * joint[:, :size] @ values - joint[:, size:] @ effort
+            for joint, g, effort in zip(block.rows, self.inverse, self._efforts(), strict=True)]
+
+    def _efforts(self) -> Array:
+        """Factors ``(n, 1)`` or ``(n, 3)`` of the columns from ``d`` to ``e``."""
+        joints, ratios = self.ratio.shape
+        return np.hstack([self.ratio, np.full((joints, ratios), self.shift), np.ones((joints, 1))])
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian and residuals of data and prior, with respect to parameters in units of the root, and ``-log g``."""
-        size, joints = len(self.root), len(self.inverse)
+        """Jacobian and residuals of data and prior, by parameters in units of the root, ``-log g`` and ratios."""
+        size, joints, ratios = len(self.root), *self.ratio.shape
         rows, residuals = [], []
         for block in self.blocks:
             for joint, (equations, residual) in enumerate(zip(block.rows, self.residuals(block), strict=True)):
-                row = np.zeros((len(residual), size + joints))
-                row[:, :size] = self.inverse[joint] * equations[:, :-1] @ self.root
-                row[:, size + joint] = residual + equations[:, -1]
+                row = np.zeros((len(residual), size + joints * (1 + ratios) + ratios))
+                row[:, :size] = self.inverse[joint] * equations[:, :size] @ self.root
+                row[:, size + joint] = residual + equations[:, size:] @ self._efforts()[joint]
+                if ratios:
+                    row[:, [size + joints + joint, -1]] = -equations[:, size : size + 2]
                 rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
         common = np.full((joints, joints), 1 / joints)
-        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR_DEVIATION
-        prior = block_diag(np.eye(size), of_gains)
+        # Gains of commands are declared; those of measured efforts may have any unit.
+        of_common = TYPICAL_GAIN_ERROR if ratios else _UNKNOWN_FACTOR_DEVIATION
+        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / of_common
+        of_ratios = np.eye(self.ratio.size) / TYPICAL_GAIN_ERROR
+        of_shift = np.eye(ratios) / _TYPICAL_DELAY_ERROR_S
+        prior = block_diag(np.eye(size), of_gains, of_ratios, of_shift)
         away = np.linalg.solve(self.root, self.parameters - self.prior)
-        residuals += [away, of_gains @ np.log(self.inverse)]
+        residuals += [away, of_gains @ np.log(self.inverse), of_ratios @ self.ratio.ravel(),
+            of_shift @ np.full(ratios, self.shift)]
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
     def covariance(self, fraction: Array) -> Array:
@@ -253,20 +300,33 @@ class GainFit:
         return np.asarray(np.linalg.inv(J.T @ J), dtype=float)
 
 
-def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[LoadEquations]:
-    """Merge the information of blocks with equal loads."""
-    loads = {load.tobytes(): load for load, _ in blocks}
-    return [
-        _load_equations(load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
-        for key, load in loads.items()]
+def _by_load(blocks: Sequence[LoadEquations]) -> list[LoadEquations]:
+    """Merge blocks with equal loads."""
+    loads: dict[bytes, list[LoadEquations]] = {}
+    for block in blocks:
+        loads.setdefault(block.load.tobytes(), []).append(block)
+    merged = []
+    for alike in loads.values():
+        joints = zip(*(block.rows for block in alike), strict=True)
+        rows = [np.asarray(np.linalg.qr(np.vstack(of_joint), mode="r")) for of_joint in joints]
+        merged.append(LoadEquations(alike[0].load, rows, np.sum([block.counts for block in alike], axis=0)))
+    return merged
 
 
-def _load_equations(load: Array, information: Information) -> LoadEquations:
-    rows = []
-    for channel in information.channels:
-        rows.append(np.zeros((len(channel.r_factor), len(load) + 1)))
-        rows[-1][:, np.append(channel.columns, len(load))] = channel.r_factor
-    return LoadEquations(load, rows, information.counts)
+def _load_equations(
+        equations: Equations, load: Array, samples: Samples, commanded: Sequence[Array] = ()) -> LoadEquations:
+    """Equations of a block of samples, with its parts ``(N, n, 2)`` of commands, if any."""
+    size = len(load) + 2 * len(commanded)
+    rows = [np.zeros((0, size + 1)) for _ in range(equations.count)]
+    for batch, blocks in zip(batches(len(samples)), dense_equations(equations, samples), strict=True):
+        for channel, (A, effort) in enumerate(blocks):
+            further = np.zeros((len(A), size + 1))
+            further[:, equations.columns[channel]] = A
+            further[:, -1] = effort
+            for parts in commanded:
+                further[:, len(load) : size] = parts[batch, channel][samples.mask[batch, channel]]
+            rows[channel] = np.asarray(np.linalg.qr(np.vstack([rows[channel], further]), mode="r"))
+    return LoadEquations(load, rows, samples.mask.sum(axis=0))
 
 
 def _misplaced_loads(fit: GainFit, model: RobotModel, fraction: Array, wider: float) -> tuple[Finding, ...]:
@@ -335,4 +395,5 @@ def _with_free_loads(fit: GainFit, numbers: Sequence[int], free: Sequence[slice]
         for joint in rows:
             joint[:, new : new + _FREE_OF_LOAD] = joint[:, columns]
     root = block_diag(fit.root, np.diag(np.concatenate(deviations)))
-    return GainFit(blocks, np.append(fit.prior, none), root, np.concatenate(start), fit.inverse).converged()
+    return replace(
+        fit, blocks=blocks, prior=np.append(fit.prior, none), root=root, parameters=np.concatenate(start)).converged()

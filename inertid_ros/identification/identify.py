@@ -9,7 +9,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, TermChoice, with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
-from inertid_ros.identification.information.delay import Delay, estimate_delay, may_be_shifted, without_delay
+from inertid_ros.identification.information.delay import known_or_estimated_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares import LeastSquaresEstimate, least_squares
 from inertid_ros.identification.solvers.constraints import Constraints
@@ -181,11 +181,7 @@ def _prepared_data(
         check_stribeck(equations)
     delay, clipped = None, any(samples.command_limits is not None for samples in recordings)
     if options.remove_delay and recordings and may_be_shifted(equations, recordings):
-        known = equations.model.options.command_delay_s
-        if equations.model.command_gains is not None and known >= 0:
-            delay = Delay(-known, 0.0, 0.0)
-        else:
-            delay = estimate_delay(equations, [without_delay(samples, 0.0) for samples in recordings])
+        delay = known_or_estimated_delay(equations, recordings)
     removed = 0.0 if delay is None else delay.removed
     recordings = tuple(without_delay(samples, removed) for samples in recordings)
     choices = choose_terms(equations, recordings)

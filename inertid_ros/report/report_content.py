@@ -185,6 +185,10 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
     columns = {"joint": gains.joint_names, "gain": gains.values,
         "interval": np.column_stack([gains.values / factor, gains.values * factor]), "identified": gains.identified,
         "effort_scale": outcome.estimate.model.effort_scale}
+    if gains.damping.size:
+        options = outcome.estimate.model.options
+        for key, values in (("command_kp", options.command_kp), ("command_kd", options.command_kd)):
+            columns[key] = [values[joint] for joint in gains.joint_names]
     return records(columns)
 
 

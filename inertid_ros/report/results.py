@@ -44,7 +44,7 @@ _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
     "locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale", "joint_names",
-    "command_kp", "command_kd", "command_limits", "command_delay_s")
+    "command_kp", "command_kd", "command_gain_factors", "command_limits", "command_delay_s")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -292,7 +292,7 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
         "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
         "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,
-        "command_delay_s": options.command_delay_s,
+        "command_gain_factors": options.command_gain_factors, "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
         "joint_names": options.joint_names}

@@ -9,9 +9,11 @@ import yaml
 from support.nodes.two_links import URDF
 from support.recordings.message_bag import MessageBag
 
+from inertid_ros.calibration.robot_setup import known_driver
 from inertid_ros.cli.main import main
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.yaml_files import load_configuration
+from inertid_ros.core.errors import ModelError
 from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
@@ -44,7 +46,7 @@ def test_the_file_of_a_panda_serves_identification_and_motion(robots: Path, tmp_
     ("path", "joints", "held", "note"),
     [
         ("ur_description/urdf/ur10_robot.urdf", 6, 0, "currents: give gear ratio times torque constant"),
-        ("so_arm_description/urdf/so101.urdf", 5, 1, "assumed to be torque"),
+        ("so_arm_description/urdf/so101.urdf", 5, 1, "torque follows from position commands"),
         ("so_arm_description/urdf/so100.urdf", 6, 0, "a joint and a link have the same name"),
         ("allegro_hand_description/urdf/allegro_right_hand.urdf", 16, 0, "friction of its <dynamics>, 12 N m"),
         ("finger_edu_description/robots/finger_edu.urdf", 3, 0, "assumed to be torque"),  # a finger is all that it has
@@ -70,6 +72,21 @@ def test_choices_of_the_user_and_names_of_a_recording(tmp_path: Path, capsys: py
     assert "excitation.mounting: none  (as given; the floor is not checked" in text
     assert "efforts: torque in N m or N\n" in text
     assert dict(load_configuration(file).robot.joint_names) == {"left_*": "*"}
+
+
+def test_drives_that_follow_commands_are_set_up_with_the_gains_left_open(tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    urdf, file = tmp_path / "robot.urdf", tmp_path / "mine.yaml"
+    urdf.write_text(URDF)
+    assert init(urdf, "--effort", "position_command", "--output", file) == 0
+    assert "give the gains of every joint in robot.command_kp" in capsys.readouterr().out
+    options = load_configuration(file).robot
+    assert options.effort == "position_command"
+    with pytest.raises(ModelError, match="robot.command_kp: lacks the gain of shoulder, elbow"):
+        _ = load_model(urdf, options).command_gains
+    servos = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
+    assert known_driver("so101", servos).effort == "position_command"
+    assert known_driver("ur5e", [f"{name}_joint" for name in servos]) is None
 
 
 def test_the_only_joint_states_of_a_bag_are_taken_whatever_their_topic(tmp_path: Path) -> None:

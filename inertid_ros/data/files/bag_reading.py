@@ -102,7 +102,8 @@ class _Source:
         frames = {wrench.topic: wrench.frame for wrench in self.topics.wrenches.values()}
         types = self.wanted | {msg.tare_topic(topic): msg.WRENCH_STAMPED for topic in frames}
         self._columns = {
-            topic: TopicColumns(self.name, topic, types[topic], self.arrival, frames.get(topic, "")) for topic in types}
+            topic: TopicColumns(self.name, topic, kind, self.arrival or kind == msg.NUMBERS, frames.get(topic, ""))
+            for topic, kind in types.items()}
 
     def read(self) -> Iterator[tuple[TopicColumns, int]]:
         """Yield columns with new messages, and the number of new messages; RecordingError if a topic is missing."""
@@ -114,8 +115,15 @@ class _Source:
     def take(self) -> list[Columns]:
         """Columns of the messages since the last call, one entry per source of messages."""
         parts = [part for columns in self._columns.values() for part in columns.columns()]
-        commands = (self.topics.commands, self.topics.controller_state)
-        return [replace(part, type=msg.CONTROLLER_STATE) if part.topic in commands else part for part in parts]
+        commands, joints = (self.topics.commands, self.topics.controller_state), self.topics.command_joints
+        for part in parts:
+            if part.type == msg.NUMBERS and part.values["position"].shape[1] != len(joints):
+                raise RecordingError(
+                    f"{self.name}: {part.topic} commands {part.values['position'].shape[1]} joints, and"
+                    f" topics.command_joints names {len(joints)}; set it to the parameter joints of its controller")
+        return [
+            replace(part, type=msg.CONTROLLER_STATE, source=joints or part.source) if part.topic in commands else part
+            for part in parts]
 
     def assembler(self, joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
         channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in self.topics.wrenches.values() if wrench.frame]
@@ -254,8 +262,9 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str], opti
             key = f"topics.{option_of.get(topic) or _TOPIC_OPTIONS.get(message_type, 'wrenches')}"
             raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
         if types[topic] != message_type:
-            raise RecordingError(
-                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic")
+            named = types[topic] == msg.NUMBERS and topic in option_of
+            remedy = "name the joints of its controller by topics.command_joints" if named else "choose another topic"
+            raise RecordingError(f"{name}: topic {topic} is {types[topic]}, expected {message_type}; {remedy}")
 
 
 def _part(source: _Source, blocks: Sequence[Block], first_ns: int, last: bool) -> Recording:

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel
 
 from .filtered_motion import FilteredMotion
@@ -28,7 +29,7 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
     position.
 
     Raises RecordingError: the commands are missing, or a joint does not follow them.
-    Raises ModelError: a joint has no gain.
+    Raises ModelError: a joint has no gain, or the recording has several factors on its gains.
     """
     if model.command_gains is None:
         return recording
@@ -37,7 +38,7 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
             f"{recording.name}: has no command_position, from which robot.effort position_command computes torque;"
             " set topics.commands or topics.controller_state of the bag, add this channel to the .npz file or"
             " <joint>_command_position to the table, or set robot.effort")
-    columns, (kp, kd) = joint_columns(recording, model), model.command_gains
+    columns, (kp, kd) = joint_columns(recording, model), _gains_of(recording.name, model)
     position, command = recording.position[:, columns], recording.command_position[:, columns]
     _check_followed(recording.name, model.joint_names, kp > 0, position, command)
     desired: Array | float = 0.0
@@ -45,7 +46,7 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
         desired = recording.command_velocity[:, columns]
     elif kd.any():
         _log.warning("%s: has no command_velocity, which counts as zero", recording.name)
-    torque = kp * (command - position) + kd * (desired - np.gradient(position, recording.time, axis=0))
+    torque = kp * (command - position) + kd * (desired - _velocity(recording.time, position))
     if recording.command_effort is not None:
         torque = torque + recording.command_effort[:, columns]
     effort = np.full(recording.position.shape, np.nan)
@@ -53,16 +54,32 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
     return replace(recording, effort=effort)
 
 
-def command_torque(model: RobotModel, motion: FilteredMotion) -> Array | None:
-    """Part ``(N, nv)`` of filtered efforts that follows from commands; None if efforts are measured."""
+def command_torque(name: str, model: RobotModel, motion: FilteredMotion) -> Array | None:
+    """Part ``(N, nv)`` of filtered efforts of a recording that follows from commands; None if efforts are measured."""
     if model.command_gains is None:
         return None
-    kp, kd = model.command_gains
+    kp, kd = _gains_of(name, model)
     of_joints = slice(-model.joints, None)
     command = np.zeros_like(motion.v)
     of_state = kp * motion.q[:, of_joints] + kd * motion.v[:, of_joints]
     command[:, of_joints] = motion.effort + model.effort_scale * of_state
     return command
+
+
+def _gains_of(recording: str, model: RobotModel) -> Array:
+    """Gains ``(2, n)`` of position and velocity in a recording."""
+    factors = {key: factor for key, factor in model.options.command_gain_factors.items() if matches(recording, [key])}
+    if len(factors) > 1:
+        raise ModelError(
+            f"robot.command_gain_factors: {recording} matches {' and '.join(factors)}; leave one of these patterns")
+    return np.asarray(model.command_gains) * next(iter(factors.values()), 1.0)
+
+
+def _velocity(time: Array, position: Array) -> Array:
+    """Central differences ``(N, n)``, without the smoothing over their step, which would look like a delay."""
+    velocity = np.asarray(np.gradient(position, time, axis=0))
+    velocity[1:-1] -= np.diff(velocity, 2, axis=0) / 6
+    return velocity
 
 
 def _check_followed(

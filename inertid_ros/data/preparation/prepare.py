@@ -173,7 +173,7 @@ class Preparation:
         return Samples(motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
             undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
             measured=None if measured.all() else measured, noise=_of_channels(noise, model),
-            findings=tuple(recorded.findings), command=command_torque(model, motion),
+            findings=tuple(recorded.findings), command=command_torque(recorded.name, model, motion),
             command_limits=model.command_limits)
 
     def _without_context(self, samples: Samples) -> Samples:

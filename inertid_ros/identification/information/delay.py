@@ -232,6 +232,14 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     return Delay(seconds, float(deviation), float(1 - errors[0] / max(errors[1], _TINY_MISFIT)))
 
 
+def known_or_estimated_delay(equations: Equations, recordings: Sequence[Samples]) -> Delay:
+    """Delay of commands if the robot's options give it, otherwise of :func:`estimate_delay`."""
+    known = equations.model.options.command_delay_s
+    if equations.model.command_gains is not None and known >= 0:
+        return Delay(-known, 0.0, 0.0)
+    return estimate_delay(equations, [without_delay(samples, 0.0) for samples in recordings])
+
+
 def without_delay(samples: Samples, delay: float) -> Samples:
     """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked.
 

@@ -102,6 +102,34 @@ def test_the_reference_of_a_controller_is_decoded():
         layout_of(messages[0][:60], STATE)
 
 
+def numbers(values, labels=()):
+    cdr = Cdr()
+    cdr.pack(4, "I", len(labels))
+    for label in labels:
+        cdr.text(label)
+        cdr.pack(4, "2I", len(values), 1)
+    cdr.pack(4, "I", 0)
+    cdr.numbers(values)
+    return bytes(cdr.data)
+
+
+@pytest.mark.parametrize("labels", [(), ("joints",)])
+def test_numbers_of_a_position_controller_are_commands_of_its_joints(tmp_path, labels):
+    def put(bag, stamp, position, velocity):
+        bag.raw("/controller/commands", "std_msgs/msg/Float64MultiArray", stamp, numbers(position[::-1], labels))
+
+    bag, topic = write(tmp_path / "bag", put), {"commands": "/controller/commands"}
+    recording = read_bag(bag, RecordingTopics(command_joints=NAMES[::-1], **topic))
+    np.testing.assert_allclose(recording.command_position, EXPECTED[0])
+    assert recording.command_velocity is None
+    with pytest.raises(RecordingError, match=r"Float64MultiArray.*name the joints of its controller by topics.command"):
+        read_bag(bag, RecordingTopics(**topic))
+    with pytest.raises(RecordingError, match="commands 2 joints, and topics.command_joints names 3"):
+        read_bag(bag, RecordingTopics(command_joints=("a", "b", "c"), **topic))
+
+
 def test_two_topics_of_commands_are_refused():
     with pytest.raises(ConfigurationError, match="commands and controller_state both give the commands; set one"):
         RecordingTopics(commands="/a", controller_state="/b")
+    with pytest.raises(ConfigurationError, match="command_joints names the joints of the topic commands; set commands"):
+        RecordingTopics(command_joints=NAMES)
