@@ -17,14 +17,21 @@ author = "inertid_ros maintainers"
 project_copyright = "inertid_ros maintainers, Apache License 2.0"
 version = release = inertid_ros.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinxcontrib.bibtex", "api_pages", "citations"]
+extensions = [
+    "myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinxcontrib.bibtex", "sphinx_copybutton", "sphinx_design",
+    "api_pages", "citations", "sections",
+]  # fmt: skip
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 # What rosdoc2 generates besides: the API once more, and the documents of the repository with links that lead nowhere.
 exclude_patterns = ["_extensions", "inertid_ros*.rst", "modules.rst", "standards.rst", "standard_docs", "__*"]
 rosdoc2_settings = {"enable_autodoc": False}  # it is on, and mocks more than rosdoc2 would
 smartquotes = False
 html_copy_source = False
-html_theme = "sphinx_rtd_theme"
+html_theme = "furo"
+html_title = f"inertid_ros {release}"
+html_favicon = "_static/favicon.svg"
+html_static_path, html_css_files, html_js_files = ["_static"], ["site.css"], ["tables.js"]
+copybutton_exclude = ".linenos, .gp, .go"
 
 # What the modules import and the builder's machine lacks; they are documented all the same.
 PACKAGE = Path(inertid_ros.__file__).parent
@@ -43,7 +50,6 @@ numpydoc_show_class_members = False
 autosummary_generate = False  # numpydoc brings autosummary along
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "keys"  # of citations.py: a label is its key

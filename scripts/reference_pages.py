@@ -1,4 +1,4 @@
-"""Write the tables of docs/reference/configuration.md and node_parameters.md from the options of commands and nodes.
+"""Write the tables of docs/reference: commands.md, configuration.md, node_parameters.md.
 
     python scripts/reference_pages.py            write
     python scripts/reference_pages.py --check    exit status 1 if a page is out of date
@@ -39,6 +39,26 @@ def node_parameters() -> Iterator[str]:
         yield from (f"## {node}", "", *table(declared(node), "parameter", ros_type), "")
 
 
+def commands() -> Iterator[str]:
+    """Yield lines for the arguments of every command, with examples."""
+    from inertid_ros.cli.main import _EXAMPLES, _parser
+
+    (choices,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for name, command in choices.choices.items():
+        yield from (f"## {name}", "", command.description, "", "```bash", *_EXAMPLES[name], "```", "")
+        yield from ("| argument | description |", "|---|---|")
+        for action in command._actions:
+            if action.dest in ("help", "json", "quiet", "debug"):
+                continue
+            metavars = action.metavar if isinstance(action.metavar, tuple) else (action.metavar or "",)
+            values = [*(action.choices or metavars)] if action.nargs != 0 else []
+            names = " or ".join(action.option_strings)
+            words = f"{names} {('|' if action.choices else ' ').join(values)}"
+            about = f"{action.help or ''}{' (required)' if action.required and action.option_strings else ''}"
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{words.strip()}`", about)) + " |"
+        yield ""
+
+
 def table(entries: Iterable[Option], first: str, type_of: Callable[[Option], str]) -> Iterator[str]:
     yield from (f"| {first} | type | default | range | unit | description |", "|---|---|---|---|---|---|")
     for entry in entries:
@@ -71,7 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="exit status 1 if a page is out of date")
     check, status = parser.parse_args().check, 0
-    for sections in (configuration, node_parameters):
+    for sections in (commands, configuration, node_parameters):
         file = FOLDER / f"{sections.__name__}.md"
         text = file.read_text(encoding="utf-8")
         page = text[: text.index("\n## ") + 1] + "\n".join(sections())

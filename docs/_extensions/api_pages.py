@@ -37,7 +37,8 @@ def page(folder: Path, name: str) -> str:
     lines = [*heading(name, "="), f".. automodule:: {name}", "   :no-members:", ""]
     inside = packages(folder)
     if inside:
-        lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}.{package.name}" for package in inside), ""]
+        lines += [".. toctree::", "   :maxdepth: 3", "   :titlesonly:", ""]
+        lines += [*(f"   {name}.{package.name}" for package in inside), ""]
     for file in modules(folder):
         lines += [*heading(file.stem, "-"), f".. automodule:: {name}.{file.stem}", ""]
     return "\n".join(lines)
@@ -51,10 +52,25 @@ def write(folder: Path, name: str, target: Path) -> set[Path]:
     return {file}.union(*(write(package, f"{name}.{package.name}", target) for package in packages(folder)))
 
 
+def public_names() -> str:
+    """reStructuredText with the names of ``import inertid_ros as ir``, and the first line of each docstring."""
+    lines = heading("Python: import inertid_ros as ir", "=")
+    lines += ["``dir(ir)`` lists these names; :doc:`/reference/api/inertid_ros` has all modules.", ""]
+    for name, path in inertid_ros._PUBLIC.items():
+        module, _, attribute = path.rpartition(".")
+        body = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")).body
+        *_, node = (node for node in body if getattr(node, "name", "") == attribute)
+        about = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
+        lines.append(f"* :py:obj:`ir.{name} <inertid_ros.{path}>`: {about}")
+    return "\n".join([*lines, ""])
+
+
 def write_pages(app: Sphinx) -> None:
     target = Path(app.srcdir) / "reference" / "api"
     target.mkdir(parents=True, exist_ok=True)
-    written = write(PACKAGE, "inertid_ros", target)
+    public = target / "python.rst"
+    public.write_text(public_names(), encoding="utf-8")
+    written = {public, *write(PACKAGE, "inertid_ros", target)}
     interfaces = sorted(Path(app.srcdir).glob("interfaces/*.rst"))  # of rosdoc2: messages and actions
     if interfaces:
         root = target / "inertid_ros.rst"

@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
         directory = outcome.save(options.output, options.force)
     content = {**outcome.report, "result_directory": str(directory)}
     status = DONE if outcome.passed else REJECTED
-    return deliver(options, content, lambda: print_report(outcome.report), directory, care(outcome.gate), status)
+    warnings = care(outcome.gate, options)
+    return deliver(options, content, lambda: print_report(outcome.report), directory, warnings, status)
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:

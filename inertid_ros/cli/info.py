@@ -1,17 +1,18 @@
-"""``inertid info``: content of a recording, a URDF or a result directory."""
+"""``inertid info``: content of a recording, a URDF, a result directory or a plan."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.core.formats import foreign_content, read_head
 from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
+from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.report.report_content import records
 from inertid_ros.report.results import REPORT, Result, as_written
@@ -31,6 +32,9 @@ _JOINT_COLUMNS: Columns = (
     ("joint", "name"), ("position from", "lowest"), ("to", "highest"), ("RMS effort", "rms_effort"))
 _LIMIT_COLUMNS: Columns = (("joint", "name"),
     *((key, key) for key in ("lower", "upper", "velocity", "effort", "viscous", "coulomb")))
+_MOTION_COLUMNS: Columns = (
+    ("joint", "name"), ("position from", "lowest"), ("to", "highest"), ("peak speed", "peak_speed"))
+_PLAN = "plan.yaml"
 _TOPIC_COLUMNS: Columns = (("topic", "name"), ("type", "type"), ("messages", "messages"))
 
 
@@ -38,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     config = configuration(options, Configuration)
     path = Path(options.subject)
+    if (path / _PLAN).exists() or path.suffix in (".yaml", ".yml"):
+        return _describe_plan(path / _PLAN if path.is_dir() else path, options)
     if path.is_dir() and (path / REPORT).exists():
         report = Result.load(path).report
         with as_written(path / REPORT):
@@ -55,6 +61,17 @@ def _is_text(path: Path) -> bool:
     if path.suffix in (".urdf", ".xml", ".xacro"):
         return True
     return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+
+
+def _describe_plan(path: Path, options: argparse.Namespace) -> int:
+    if options.config or options.set or options.lock:
+        raise ConfigurationError("--config, --set and --lock have no effect on a plan; leave them out")
+    plan = load_motion(path)
+    joints = records({"name": plan.joint_names, "lowest": plan.position.min(axis=0),
+        "highest": plan.position.max(axis=0), "peak_speed": abs(plan.velocity).max(axis=0)})
+    title = f"{plan.motion_type} motion of {number(plan.duration)} s, {len(plan.time)} points [rad or m, 1/s]"
+    content = {"kind": "plan", "motion_type": plan.motion_type, "duration": plan.duration, "joints": joints}
+    return deliver(options, content, lambda: print_records(title, _MOTION_COLUMNS, joints))
 
 
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> int:

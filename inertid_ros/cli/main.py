@@ -4,9 +4,11 @@ Only the command that runs is imported, so that help and usage errors appear at 
 """
 
 import argparse
+import difflib
 import importlib
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +24,35 @@ from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 _MIN_ADDRESS_SPACE_MIB = 600  # for libraries, and the buffers of OpenBLAS
 _Number = TypeVar("_Number", int, float)
 _LIST: dict[str, Any] = {"action": "append", "default": []}  # an option that may be given several times
+_EXAMPLES = {
+    "init": ("inertid init robot.urdf", "inertid init ur5e.urdf.xacro --xacro name:=ur5e ur_type:=ur5e",
+        "inertid init robot.urdf --lock finger_joint=0.02 --mounting ceiling"),
+    "identify": ("inertid identify run1_bag --urdf robot.urdf --validate run2_bag --output result",
+        "inertid identify *.csv --urdf robot.urdf --config robot.yaml --output result",
+        "inertid identify new_bag --urdf robot.urdf --prior result --output result2"),
+    "excite": ("inertid excite --urdf robot.urdf --config robot.yaml --output plan",
+        "inertid excite --urdf robot.urdf --check plan/plan.yaml"),
+    "validate": ("inertid validate result run3_bag", "inertid validate robot.urdf run1_bag"),
+    "predict": ("inertid predict result run3_bag --table torque.csv",
+        "inertid predict result plan/plan.yaml --fill feed_forward.yaml"),
+    "export": ("inertid export result --to mjcf --output arm.xml",
+        "inertid export result --samples 1000 --output samples.csv"),
+    "payload": ("inertid payload result box_bag --frame tool0 --output payload.json",),
+    "force-sensor": ("inertid force-sensor sensor_bag --urdf robot.urdf --frame tool0 --output sensor.yaml",),
+    "fleet": ("inertid fleet catalogue.yaml --output fleet",),
+    "convert": ("inertid convert run1_bag run1.csv", "inertid convert log.csv run1_bag"),
+    "info": ("inertid info run1_bag", "inertid info robot.urdf", "inertid info result", "inertid info plan/plan.yaml"),
+    "report": ("inertid report result", "inertid report --compare result other_result"),
+    "demo": ("inertid demo", "inertid demo --output my_demo"),
+    "perturb": ("inertid perturb robot.urdf --output wrong.urdf",),
+}
+_FIRST_STEPS = """first steps:
+  inertid demo                                                              all of this on a simulated arm
+  inertid info run1_bag                                                     what is recorded
+  inertid identify run1_bag --urdf robot.urdf --validate run2_bag --output result
+  inertid report result                                                     errors, links, verdict
+
+`inertid COMMAND --help` shows options and examples; docs/guides/first_result.md explains each step."""
 _RECORDING = "rosbag2 directory, .mcap, .db3, .npz, .csv, .parquet or .mat file, or LeRobot data set"
 
 
@@ -33,7 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    options = parser.parse_args(arguments)
     status = DONE
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
@@ -75,6 +111,9 @@ class _Parser(argparse.ArgumentParser):
     """Parser that prints a usage error in one line, like all other errors."""
 
     def error(self, message: str) -> NoReturn:
+        if wrong := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            close = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)
+            message += f"; did you mean {close[0]}?" if close else ""
         sys.stderr.write(f"inertid: error: {one_line(message)}; see {self.prog} --help\n")
         sys.exit(BAD_INPUT)
 
@@ -91,12 +130,14 @@ def _parser() -> argparse.ArgumentParser:
     force = _Parser(add_help=False)
     force.add_argument("--force", action="store_true", help="replace an earlier output or an existing file")
 
-    parser = _Parser(prog="inertid", description="Dynamic calibration of robots: inertia and friction from motion.")
+    parser = _Parser(prog="inertid", description="Dynamic calibration of robots: inertia and friction from motion.",
+        epilog=_FIRST_STEPS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"inertid {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
 
     def add(name: str, summary: str, *parents: _Parser) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common])
+        return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common],
+            epilog="examples:\n  " + "\n  ".join(_EXAMPLES[name]), formatter_class=argparse.RawDescriptionHelpFormatter)
 
     init = add("init", "write a first configuration for a robot, to be reviewed and corrected", force)
     _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
@@ -189,14 +230,20 @@ def _parser() -> argparse.ArgumentParser:
     _take(convert, "output", "OUT", "NAME.npz, .csv, .parquet, .mat, .mcap or .db3; else a bag directory")
     _take(convert, "--storage", None, "storage of a bag directory (default mcap)", choices=("mcap", "sqlite3"))
 
-    info = add("info", "describe a recording, a URDF or a result directory", settings)
-    _take(info, "subject", "RECORDING|URDF|RESULT_DIR", "")
+    info = add("info", "describe a recording, a URDF, a result directory or a plan", settings)
+    _take(info, "subject", "RECORDING|URDF|RESULT_DIR|PLAN", "")
 
     report = add("report", "print a result directory as tables, or write its page", force)
     _take(report, "directory", "RESULT_DIR", "", nargs="?")
     _take(report, "--html", "FILE", "write the report as one HTML page")
     pair = ("RESULT_A", "RESULT_B")
     _take(report, "--compare", pair, "compare two results of one robot", nargs=2)
+
+    demo = commands.add_parser("demo", help="simulate an arm with a wrong URDF, and calibrate it",
+        description="Simulate an arm with a wrong URDF, and run the commands of docs/guides/first_result.md on it.",
+        epilog="examples:\n  " + "\n  ".join(_EXAMPLES["demo"]), formatter_class=argparse.RawDescriptionHelpFormatter)
+    demo.set_defaults(json=False, quiet=False, debug=False)
+    _take(demo, "--output", "DIR", "folder to write: URDFs, recordings, result (default: demo)", default="demo")
 
     perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
     _take(perturb, "urdf", "URDF", "")

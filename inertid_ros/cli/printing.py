@@ -126,9 +126,10 @@ def raw(stream: Any) -> TextIO:
     return stream.stream if isinstance(stream, PrintableStream) else stream
 
 
-def care(decision: GateDecision) -> list[str]:
+def care(decision: GateDecision, options: argparse.Namespace) -> list[str]:
     """Return the warning for the verdict "use with care", else nothing; the exit status stays 0 with this verdict."""
-    return [f"{decision.verdict.value}: {decision.summary}"] if decision.verdict is Verdict.CARE else []
+    reasons = decision.summary if options.json else "the reasons stand with the verdict"  # printed once
+    return [f"{decision.verdict.value}: {reasons}"] if decision.verdict is Verdict.CARE else []
 
 
 def number(value: float | None, digits: int = 4) -> str:

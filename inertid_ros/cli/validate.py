@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         **({} if outcome.prior is None else {"prior": outcome.prior}), **({"in_parts": in_parts} if in_parts else {}),
         "passed": outcome.passed, "message": outcome.message, **outcome.gate.content()}
     status = DONE if outcome.passed else REJECTED
-    return deliver(options, content, lambda: _print(outcome, content), "", care(outcome.gate), status)
+    return deliver(options, content, lambda: _print(outcome, content), "", care(outcome.gate, options), status)
 
 
 def _print(outcome: ValidationOutcome, content: Mapping[str, Any]) -> None:

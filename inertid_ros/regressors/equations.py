@@ -38,7 +38,7 @@ class Equations(ABC):
     """
 
     equation_type: ClassVar[str]
-    quantity: ClassVar[tuple[str, str]] = ("torque", "N m or N")
+    quantity: tuple[str, str] = ("torque", "N m or N")
     model: RobotModel
     channels: tuple[str, ...]
     joint_channels: slice = slice(0, 0)

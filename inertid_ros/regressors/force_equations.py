@@ -37,6 +37,8 @@ class ForceEquations(Equations):
         self.channels = _BASE_CHANNELS[: self.base] + model.joint_names
         self.joint_channels = slice(self.base, len(self.channels))
         self.optional = model.free
+        if not model.free and not model.slides.any():
+            self.quantity = ("torque", "N m")
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:

@@ -7,6 +7,8 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.report import plots as drawn
 from inertid_ros.report.drawing import Drawing, number, standalone
@@ -37,6 +39,7 @@ def _environment() -> "Environment":
         trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "number": number,
+        "interval": _interval,
         "prior_label": prior_label,
         "deciding": section_of_errors,
         "percent": _percent,
@@ -62,6 +65,13 @@ def _fraction(value: float | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.3g} %"
+
+
+def _interval(low: float, high: float, digits: int = 3) -> str:
+    """Format an interval with at least ``digits`` digits, and so many that its ends differ."""
+    enough = (more for more in range(digits, 12) if low == high or number(low, more) != number(high, more))
+    digits = next(enough, digits)
+    return f"{number(low, digits)} to {number(high, digits)}"
 
 
 def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
@@ -108,9 +118,13 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     """HTML page of ``report.json``; an older report may lack parts. Without curves, the page plots only ellipsoids."""
     curves = curves or Curves()
+    predictions = _predictions(report, curves)
+    channels = list(report.get("channels", report["joint_names"]))
+    largest = channels[int(np.argmax(report[section_of_errors(report)]["rms_torque"]))]
     return rendered("report.html.j2", report=report, data_words=ERROR_SECTIONS,
+        first_drawing=[(name, plot) for _, drawings in predictions[:1] for name, plot in drawings if name == largest],
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
-        prediction_drawings=_predictions(report, curves),
+        prediction_drawings=predictions,
         friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],
         spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra])
 

@@ -27,6 +27,7 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.interval_motion import IntervalLimits, IntervalMotion, direction_combinations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.urdf.joints import JointLimits
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .example_robots import legged_robot, packaged_urdf
@@ -37,8 +38,8 @@ VISCOUS, COULOMB, TORQUE_NOISE = 0.8, 1.2, 0.1  # N m s/rad, N m, N m
 BOX = pin.Inertia(1.5, np.array([0.3, 0.02, 0.04]), np.diag([0.004, 0.005, 0.006]))  # in the frame of the forearm
 
 
-def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Generator) -> None:
-    """Write the URDF of the true robot, and a wrong URDF.
+def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Generator, friction: str = "") -> None:
+    """Write the URDF of the true robot, with an element for the friction of each joint, and a wrong URDF without it.
 
     Raises
     ------
@@ -47,14 +48,15 @@ def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Gener
     """
     for file in ("truth.urdf", name):
         check_file(folder / file)
-    write_file(folder / "truth.urdf", truth.urdf.encode())
+    write_file(folder / "truth.urdf", truth.urdf.replace("<limit ", f"{friction}<limit ").encode())
     write_file(folder / name, write_urdf(truth, perturb(truth, rng)).encode())
 
 
 def arm(folder: Path, seconds: float) -> None:
     """Write the files of the arm, which moves along sums of sines."""
     truth, rng = load_model(packaged_urdf("example_arm")), np.random.default_rng(0)
-    write_urdfs(folder, truth, "robot.urdf", rng)
+    friction = f'<dynamics damping="{VISCOUS}" friction="{COULOMB}"/>'
+    write_urdfs(folder, truth, "robot.urdf", rng, friction)
     for name, motion, held in (("run1_bag", 1, None), ("run2_bag", 2, None), ("box_bag", 3, BOX)):
         write_bag(arm_recording(truth, np.random.default_rng(motion), seconds, held), folder / name)
 
@@ -62,7 +64,7 @@ def arm(folder: Path, seconds: float) -> None:
 def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, held: pin.Inertia | None) -> Recording:
     """Return a noisy recording at 100 Hz of a random motion and its torques; the last link carries ``held``."""
     time = np.arange(0.0, seconds, 0.01)
-    q, v, a = sines(time, truth.limits.lower, truth.limits.upper, rng)
+    q, v, a = sines(time, truth.limits, rng)
     model = pin.Model(truth.pinocchio)
     if held is not None:
         model.inertias[model.njoints - 1] += held
@@ -73,10 +75,13 @@ def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, h
     return Recording(truth.joint_names, time, noisy, torque, velocity=v + 1e-3 * rng.normal(size=v.shape))
 
 
-def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Random positions, velocities and accelerations ``(N, n)`` within 70 % of the range of each joint."""
+def sines(time: Array, limits: JointLimits, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Random positions, velocities and accelerations ``(N, n)`` within 70 % of the range and 90 % of the speed."""
+    lower, upper = limits.lower, limits.upper
     frequencies = 2 * np.pi * rng.uniform(0.1, 0.45, size=(len(lower), 3))
     amplitudes = rng.dirichlet(np.ones(3), size=len(lower)) * 0.35 * (upper - lower)[:, None]
+    peak_speed = (amplitudes * frequencies).sum(axis=1)
+    frequencies *= np.minimum(1.0, 0.9 * limits.velocity / peak_speed)[:, None]
     phases = time[:, None, None] * frequencies + rng.uniform(0, 2 * np.pi, size=frequencies.shape)
     q = 0.5 * (lower + upper) + (amplitudes * np.sin(phases)).sum(axis=2)
     v = (amplitudes * frequencies * np.cos(phases)).sum(axis=2)
@@ -116,14 +121,16 @@ _ROBOT_WRITERS = {"arm": arm, "floating": floating, "legged": legged}
 
 
 def main() -> int:
-    """Write the files of one robot; return the exit status, 2 if writing fails."""
+    """Write the files of one robot and print their names; return the exit status, 2 if writing fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("robot", choices=_ROBOT_WRITERS)
     parser.add_argument("--folder", type=Path, default=Path(), help="output folder (default: current folder)")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each recording [s]")
     arguments = parser.parse_args()
     try:
+        before = {*arguments.folder.glob("*")}
         _ROBOT_WRITERS[arguments.robot](arguments.folder, arguments.seconds)
+        print("written:", *sorted(str(path) for path in {*arguments.folder.glob("*")} - before))
     except InertidError as error:
         print(f"recordings: error: {error}", file=sys.stderr)
         return 2

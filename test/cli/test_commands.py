@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -155,7 +156,7 @@ def test_the_bytes_of_a_fitted_recording_cannot_validate(files, tmp_path, capsys
 def test_without_validation_the_result_is_used_with_care(files, tmp_path, capsys):
     command = ("identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out")
     status, out, err = _run(*command, capsys=capsys)
-    assert status == 0 and "warning: use with care: the result was not tested on a recording of another motion" in err
+    assert status == 0 and "warning: use with care: the reasons stand with the verdict" in err
     assert "Verdict: use with care, because\n- the result was not tested on a recording of another motion" in out
     assert "on blocks of the data fitted, each held out in turn" in out
     report = json.loads((tmp_path / "out" / "report.json").read_text())
@@ -253,6 +254,26 @@ def test_help_and_version_answer():
         process = _start(argument)
         out, _ = process.communicate()
         assert process.returncode == 0 and "inertid" in out
+
+
+def test_examples_of_the_help_are_commands():
+    for name, lines in cli._EXAMPLES.items():
+        for line in lines:
+            assert cli._parser().parse_args(shlex.split(line)[1:]).command == name
+
+
+def test_a_mistyped_command_is_named(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["identfy", "run1_bag"])
+    assert "did you mean identify?" in capsys.readouterr().err
+
+
+def test_the_demonstration_calibrates_an_arm_once(tmp_path, capsys):
+    status, out, _ = _run("demo", "--output", tmp_path / "demo", capsys=capsys)
+    assert status == 0 and out.count("$ inertid ") == 4 and "accepted: held-out torque error" in out
+    assert (tmp_path / "demo" / "result" / "report.html").exists()
+    status, _, err = _run("demo", "--output", tmp_path / "demo", capsys=capsys)
+    assert status == 2 and err.count("\n") == 1
 
 
 def test_help_imports_no_numerics():

@@ -53,6 +53,8 @@ def test_a_plan_within_the_limits_is_written(folder, capsys):
     told = any(finding["message"].startswith("condition number") for finding in summary["findings"])
     assert told == (summary["condition_number"] > 100)
     assert not plan.velocity[0].any() and not plan.velocity[-1].any()
+    assert cli.main(["info", "out"]) == cli.main(["info", "out/plan.yaml"]) == 0
+    assert capsys.readouterr().out.count("fourier motion of 10 s") == 2
 
 
 def test_progress_is_of_planning_from_the_first_line_on(folder, capsys, monkeypatch):

@@ -26,7 +26,10 @@ ASKED_FOR = {
     "guides/viewers.md": "RViz, PlotJuggler and Foxglove",
     "guides/migration.md": "Coming from another package",
     "guides/platforms.md": "Tested and untested platforms",
+    "guides/installation.md": "Installation",
     "own_robot.md": "inertid init",
+    "recordings.md": "CSV",
+    "reference/commands.md": "Commands",
     "report.md": "Reading the report",
     "reference/files.md": "Files",
 }
@@ -76,11 +79,14 @@ def test_blocks_that_do_not_run_say_why(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ASKED_FOR)
 def test_what_users_ask_for_has_a_page(page: str) -> None:
-    """Its title says so, and the start page of the documentation leads to it."""
+    """Its title says so, and a section of the start page of the documentation leads to it."""
     title = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n")[0]
     assert title.startswith("# ") and ASKED_FOR[page] in title
-    index = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
-    assert f"\n   {page.removesuffix('.md')}\n" in index
+    index = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8").partition(".. toctree::")[2]
+    sections = [ROOT / "docs" / f"{name}.md" for name in re.findall(r"^   ([a-z_/]+)$", index, re.M)]
+    links = [(section.parent / link).resolve() for section in sections
+        for link in re.findall(r"\]\((\S+?)\)", section.read_text(encoding="utf-8"))]  # fmt: skip
+    assert (ROOT / "docs" / page).resolve() in links
 
 
 def test_every_section_of_the_report_is_explained() -> None:

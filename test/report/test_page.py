@@ -14,7 +14,7 @@ from inertid_ros.cli.printing import print_report
 from inertid_ros.identification.assessment.assess import NOT_VALIDATED
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report.drawing import svg
-from inertid_ros.report.pages import render_page
+from inertid_ros.report.pages import _interval, render_page
 from inertid_ros.report.plots import prediction_plots
 from inertid_ros.report.report_content import Curves, report_content
 
@@ -74,7 +74,7 @@ def test_nothing_is_asked_for(page):
 def test_all_is_there_without_scripts(page, outcome):
     static = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     model, channels = outcome.estimate.model, len(outcome.estimate.equations.channels)
-    drawings = 2 + channels + model.joints + len(outcome.health)  # ellipsoids, predictions, friction, spectra
+    drawings = 3 + channels + model.joints + len(outcome.health)  # first screen, ellipsoids, joints, spectra
     assert static.count('role="img"') == drawings
     assert "@media (prefers-color-scheme: dark)" in static and "@media print" in static
     for link in outcome.assessment.feasibility:
@@ -223,3 +223,7 @@ def test_drawings_are_small_and_take_the_colours_of_the_page():
     assert drawing.startswith('<svg viewBox="0 0 100 50" font-size="10" role="img" aria-label="a &lt; b">')
     assert "var(--calibrated)" in drawing and ' id="' not in drawing and "<defs" not in drawing
     assert 'd="M 0 50 L 50 0 L 100 50 "' in drawing
+
+
+def test_ends_of_a_narrow_interval_differ():
+    assert _interval(1.4996, 1.5004) == "1.4996 to 1.5004" and _interval(0.0, 0.0) == "0 to 0"
