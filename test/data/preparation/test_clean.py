@@ -7,7 +7,7 @@ from support.recordings.synthetic import random_motion
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.recorded_channels import CleanChannels
-from inertid_ros.data.screening.channel_faults import dropouts, held, spikes, unwrapped
+from inertid_ros.data.screening.channel_faults import dropouts, held, saturated, spikes, unwrapped
 
 TIME = np.arange(0, 20, 0.005)
 
@@ -45,6 +45,18 @@ def test_clean_motion_steps_of_friction_saturation_and_quantisation_stay(noise, 
             assert spikes(values[:, :1], time=TIME).mean() < 2e-3
             assert not held(values[:, :1]).any() and not held(values, steps=True).any()
             assert not dropouts(values).any()
+
+
+@pytest.mark.parametrize("levels", [10, 30, 100, 1000])
+def test_extremes_of_coarse_efforts_are_no_limits(levels):
+    for seed in range(5):
+        effort = _signals(seed, 1e-3)[:, 1:]
+        quantum = np.ptp(effort) / levels
+        assert saturated(np.round(effort / quantum) * quantum).mean() < 0.01  # a single flat top at most
+        limit = 0.7 * np.abs(effort).max()
+        clipped = np.abs(effort) > limit
+        found = saturated(np.clip(effort + 1e-6 * quantum, -limit, limit))
+        assert found[clipped].mean() > 0.9 and found[~clipped].mean() < 0.02
 
 
 def test_a_fast_motion_of_ten_samples_a_period_stays():

@@ -18,7 +18,13 @@ from inertid_ros.identification.assessment.gate import (
     check_solution,
 )
 from inertid_ros.identification.assessment.torque_confidence import TorqueScale, torque_confidence
-from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, validate
+from inertid_ros.identification.assessment.validation import (
+    TorqueErrors,
+    Validation,
+    check_errors,
+    validate,
+    without_refuted,
+)
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.constraints import Constraints
@@ -208,3 +214,16 @@ def test_the_scale_of_torque_is_the_same_from_samples_and_information(estimate, 
     expected = TorqueScale.of_samples(plain)
     np.testing.assert_allclose(found.torque, expected.torque, rtol=1e-6)
     np.testing.assert_allclose(found.variation, expected.variation, rtol=1e-6)
+
+
+def test_causes_that_only_a_well_predicted_held_out_recording_shows_do_not_reject():
+    zero = np.zeros(1)
+    errors = TorqueErrors(0.03, zero, zero, zero, zero, 10, ("held out",), "torque", "N m", zero, zero)
+    tested = Validation(errors, errors, "URDF as given")
+    shown = [replace(finding(Severity.REJECT), cause=cause, recording=name) for name, cause in (
+        ("held out", "delay"), ("fitted", "effort_sign"), ("held out", "effort_sign"), ("held out", "gaps"))]
+    limited = without_refuted(shown, tested)
+    assert [each.severity for each in limited] == [Severity.CARE, *[Severity.REJECT] * 3]
+    assert "yet the result predicts these recordings: held-out torque error 3.00 %" in limited[0].evidence
+    for other in (None, replace(tested, blocks=5), replace(tested, calibrated=replace(errors, relative_error=0.06))):
+        assert without_refuted(shown, other) == shown
