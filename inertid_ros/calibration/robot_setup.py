@@ -60,7 +60,8 @@ KNOWN_DRIVERS = (
         "the arm lacks torque sensors, and the driver reports estimates: check the effort at rest"),
     KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
         "tau_est of the motors is torque estimated from currents; publish it as effort"),
-    KnownDriver("SO-100 and SO-101", "", r"^(shoulder_(pan|lift)|(elbow|wrist)_flex|wrist_roll|gripper)$", COMMANDS,
+    KnownDriver("SO-100 and SO-101", r"(?i)so[-_]?(arm)?[-_]?10[01]",
+        r"^(shoulder_(pan|lift)|(elbow|wrist)_flex|wrist_roll|gripper)$", COMMANDS,
         "the servos report load and current, not torque"),
 )  # fmt: skip
 _MIN_MATCHING_SHARE = 0.6  # share of joint names that must match

@@ -86,7 +86,7 @@ def test_drives_that_follow_commands_are_set_up_with_the_gains_left_open(tmp_pat
         _ = load_model(urdf, options).command_gains
     servos = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
     assert known_driver("so101", servos).effort == "position_command"
-    assert known_driver("ur5e", [f"{name}_joint" for name in servos]) is None
+    assert known_driver("ur5e", servos) is None
 
 
 def test_the_only_joint_states_of_a_bag_are_taken_whatever_their_topic(tmp_path: Path) -> None:
