@@ -2,15 +2,16 @@
 
     make docs && python benchmarks/screens.py [--only NAME] [--output DIR] [--site DIR] [--tools DIR]
 
-Needs Chromium on the path, ``pip install playwright``, and ``npm install --prefix DIR axe-core github-markdown-css``
-for contrast and the look of a code host. Checked on each page: text that its element cuts, horizontal scrolling,
-errors on the console, requests beyond the page's own files, contrast (WCAG 2 AA); on the site also: every page is two
-visible links from the front page, and the search finds the page of each word of WANTED first. Exit status 1 if a check
-fails.
+Needs Chromium on the path, ``pip install playwright``, and in the folder of --tools what ``npm install --prefix DIR
+axe-core github-markdown-css`` puts there, for contrast and the look of a code host; without the former two it is
+skipped. Checked on each page: text that its element cuts, tables that scroll, horizontal scrolling, errors on the
+console, requests beyond the page's own files, contrast (WCAG 2 AA); on the site also: every page is two visible links
+from the front page, and the search finds the page of each word of WANTED first. Exit status 1 if a check fails.
 """
 
 import argparse
 import http.server
+import importlib.util
 import runpy
 import shutil
 import sys
@@ -26,6 +27,7 @@ from tables import ROOT
 
 WIDTHS = (1280, 400)
 SCHEMES = ("light", "dark")
+PATIENCE_MS = 300_000  # on a busy machine
 SITE = {"front": "index.html", "guide": "guides/first_result.html", "configuration": "reference/configuration.html"}
 WANTED = {
     "install": "guides/installation.html", "UR5": "robots.html", "csv": "recordings.html", "gripper": "own_robot.html",
@@ -50,8 +52,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="name of one page")
     parser.add_argument("--output", type=Path, default=Path(".build/screens"), help="folder of pictures")
     parser.add_argument("--site", type=Path, default=ROOT / ".build" / "docs", help="built documentation")
-    parser.add_argument("--tools", type=Path, default=Path("node_modules/.."), help="folder with node_modules")
-    options = parser.parse_args()
+    parser.add_argument("--tools", type=Path, default=Path(), help="folder with node_modules")
+    options, _ = parser.parse_known_args()
+    if importlib.util.find_spec("playwright") is None or shutil.which("chromium") is None:
+        print("pictures of pages: skipped, Chromium or playwright is missing")
+        return 0
+    if not (options.site / "index.html").exists():
+        print(f"pictures of pages: skipped, {options.site} holds no site; run make docs")
+        return 0
     from playwright.sync_api import sync_playwright
 
     options.output.mkdir(parents=True, exist_ok=True)
@@ -97,7 +105,8 @@ def readme(folder: Path, tools: Path) -> Path:
     from markdown_it import MarkdownIt
 
     folder.mkdir()
-    style = (tools / "node_modules" / "github-markdown-css" / "github-markdown.css").read_text(encoding="utf-8")
+    sheet = tools / "node_modules" / "github-markdown-css" / "github-markdown.css"
+    style = sheet.read_text(encoding="utf-8") if sheet.exists() else ""
     body = MarkdownIt("gfm-like", {"linkify": False}).render((ROOT / "README.md").read_text(encoding="utf-8"))
     page = folder / "readme.html"
     page.write_text(
@@ -151,6 +160,7 @@ def shoot(browser: Any, name: str, address: str, options: argparse.Namespace) ->
             size = {"width": width, "height": 900}
             context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
             page, place = context.new_page(), f"{name} at {width} px, {scheme}"
+            page.set_default_timeout(PATIENCE_MS)
             said: list[Any] = []
             asked: list[Any] = []
             page.on("console", into(said))
@@ -182,9 +192,10 @@ def into(events: list) -> Callable[[object], None]:
 def check_search(browser: Any, site: str) -> list[str]:
     """Words whose page the search of the site does not find first."""
     wrong, page = [], browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     for word, wanted in WANTED.items():
         page.goto(f"{site}/search.html?q={word}")
-        first = page.wait_for_selector("#search-results li a", timeout=60_000).get_attribute("href")
+        first = page.wait_for_selector("#search-results li a", timeout=PATIENCE_MS).get_attribute("href")
         page.wait_for_timeout(1500)  # further results are put before
         first = page.locator("#search-results li a").first.get_attribute("href") or ""
         if first.split("?")[0].split("#")[0] != wanted:
@@ -195,6 +206,7 @@ def check_search(browser: Any, site: str) -> list[str]:
 def check_clicks(browser: Any, site: str, folder: Path) -> list[str]:
     """Pages that are not at the end of two visible links from the front page."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
 
     def links(address: str) -> set[str]:
         page.goto(address)

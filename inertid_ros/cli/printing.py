@@ -128,7 +128,7 @@ def raw(stream: Any) -> TextIO:
 
 def care(decision: GateDecision, options: argparse.Namespace) -> list[str]:
     """Return the warning for the verdict "use with care", else nothing; the exit status stays 0 with this verdict."""
-    reasons = decision.summary if options.json else "the reasons stand with the verdict"  # printed once
+    reasons = decision.summary if options.json else "the verdict above lists the reasons"  # printed once
     return [f"{decision.verdict.value}: {reasons}"] if decision.verdict is Verdict.CARE else []
 
 

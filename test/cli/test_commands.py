@@ -156,7 +156,7 @@ def test_the_bytes_of_a_fitted_recording_cannot_validate(files, tmp_path, capsys
 def test_without_validation_the_result_is_used_with_care(files, tmp_path, capsys):
     command = ("identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out")
     status, out, err = _run(*command, capsys=capsys)
-    assert status == 0 and "warning: use with care: the reasons stand with the verdict" in err
+    assert status == 0 and "warning: use with care: the verdict above lists the reasons" in err
     assert "Verdict: use with care, because\n- the result was not tested on a recording of another motion" in out
     assert "on blocks of the data fitted, each held out in turn" in out
     report = json.loads((tmp_path / "out" / "report.json").read_text())
