@@ -80,14 +80,11 @@ def _print(load: ForceSensorLoad) -> None:
 def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
     """Return YAML with all results, and with parameters for controllers that use the results."""
     weight = load.mass * float(np.linalg.norm(gravity))
-    offset = dict(zip("xyz", (-load.bias[:3]).tolist(), strict=True))
-    torque = dict(zip("xyz", (-load.bias[3:]).tolist(), strict=True))
+    offset, torque = (dict(zip("xyz", (-part).tolist(), strict=True)) for part in (load.bias[:3], load.bias[3:]))
     sections = {
         "Identified load and bias; SI units, in the axes of the sensor": {"load": load.content()},
         "For force_torque_sensor_broadcaster: offset that it adds to the measurement": {
-            "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
-        },
-    }  # fmt: skip
+            "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}}}
     compensation = {"frame": {"id": frame}, "CoG": {"pos": load.com.tolist(), "force": weight}}
     if load.reversed:
         sections["For admittance_controller: gravity compensation"] = {

@@ -14,7 +14,7 @@ import yaml
 from inertid_ros.calibration.robot_setup import COMMANDS, RobotSetup, Setting, robot_setup
 from inertid_ros.cli.printing import deliver
 from inertid_ros.config.recordings import RecordingTopics
-from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.core.errors import InertidError, ModelError, one_line
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_recording
@@ -88,12 +88,12 @@ def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
 def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
     """Parameter file for the command line and for launch files."""
     controller = f" controller:={setup.driver.controller}" if setup.driver and setup.driver.controller else ""
-    lines = [
+    lines = [one_line(line) for line in (
         f"# Calibration of {setup.model.name}, with settings derived from {urdf.name}. Correct wrong settings.",
         f"#   {_next(urdf, target)}",
         f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
         f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller} \\",
-        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Check:"]
+        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Check:")]
     wrap = textwrap.TextWrapper(_LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ",
         break_long_words=False, break_on_hyphens=False)
     lines += [line for note in setup.notes for line in wrap.wrap(note)]

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NoReturn, TypeVar
@@ -79,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from .printing import PrintableStream
             from .settings import set_up_logging
 
+            warnings.simplefilter("default" if options.debug else "ignore")  # NumPy's, about numbers in damaged files
             with redirect_stdout(PrintableStream(sys.stdout)), redirect_stderr(PrintableStream(sys.stderr)):
                 set_up_logging(options)
                 module = options.command.replace("-", "_")

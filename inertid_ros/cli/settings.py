@@ -58,7 +58,7 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
     def set_value(option: str, key: str, value: object) -> None:
         for single, given in ((key, value), *flat({key: value})):
             before, last = settings.setdefault(single, (option, given))
-            if last != given:
+            if last is not given and last != given:  # NaN is not equal to itself
                 raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
         _check_use(key, option, options)
         values[key] = value

@@ -125,7 +125,7 @@ def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDAr
 class Recording:
     """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``) if they were not recorded.
 
-    Lost values may be NaN or infinite; preparation replaces them.
+    Lost values may be NaN or infinite; preparation replaces them. Values beyond 1e30 become infinite.
 
     Raises RecordingError: shapes do not fit, a stamp is not finite, or stamps repeat or go back.
 
@@ -244,10 +244,11 @@ class Recording:
         wanted = (len(np.atleast_1d(np.asarray(self.time))), *tail)
         if array.shape != wanted:
             raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
-        if channel == "time" and not np.isfinite(array).all():
-            row = int(np.argmin(np.isfinite(array)))
+        if channel == "time" and not (real := np.abs(array) < 1e20).all():  # nanoseconds since 1970 are below 1e19
+            row = int(np.argmin(real))
             raise RecordingError(f"{self.name}: time is {array[row]} at sample {row}; cut it out or export it again")
         array = array.copy()
+        array[np.abs(array) > 1e30] = np.inf  # no measurement, and its square would overflow
         array.flags.writeable = False
         return array
 

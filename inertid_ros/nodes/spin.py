@@ -19,6 +19,7 @@ from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.action import ActionServer
+from rclpy.exceptions import NameValidationException
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode
@@ -30,7 +31,7 @@ from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, one_line
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.node_parameters import check_given_parameters
 from inertid_ros.ros.topics import STEADY
@@ -92,9 +93,10 @@ def run_node(make: Callable[[], Any]) -> int:
         node = make()
         check_given_parameters(node)
         refuse_unknown_parameter_types(node)
-    except InertidError as error:
+    except (InertidError, NameValidationException) as error:
         rclpy.try_shutdown()
-        print(f"error: {error}", file=sys.stderr)
+        remedy = "" if isinstance(error, InertidError) else "; correct the parameter with this name"
+        print(f"error: {one_line(str(error))}{remedy}", file=sys.stderr)
         return 2
     stop = _StopRequest(moves_nothing=not hasattr(type(node), "shutdown_complete"))
     handle_signals(stop.on_signal)

@@ -213,11 +213,10 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     ``given`` are the joints of the MJCF, ``elements`` those of the URDF in the order of ``full``.
     """
     _check_joints(given, list(full.names)[1:], onto)
-    process = WorkerProcess(memory_mb=_READING_MB, nice=0)
-    worker: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, process)
-    while not worker.poll():
+    job: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, WorkerProcess(memory_mb=_READING_MB, nice=0))
+    while not job.poll():
         time.sleep(_POLL_PERIOD_S)
-    (joints, bodies), data, poses = worker.result(), full.createData(), list[pin.SE3]()
+    (joints, bodies), data, poses = job.result(), full.createData(), list[pin.SE3]()
     pin.forwardKinematics(full, data, pin.neutral(full))
     with refusals(onto):
         frames = [joints[element.get("name")] for element in elements]

@@ -41,26 +41,14 @@ class MujocoRobot:
 
 
 def import_mujoco() -> Any:
-    """The ``mujoco`` module.
-
-    Raises
-    ------
-    ModelError
-        MuJoCo is not installed.
-    """
-    missing = ModelError("the simulator needs MuJoCo, which is not installed; pip install mujoco")
-    return optional_module("mujoco", missing)
+    """The ``mujoco`` module; ModelError without MuJoCo."""
+    return optional_module("mujoco", ModelError("MuJoCo is not installed; pip install mujoco"))
 
 
 def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:
     """Compile the robot's URDF without geometry, with locked joints fixed, for physics at ``timestep`` [s].
 
-    The root link rests, or moves freely if ``floating``.
-
-    Raises
-    ------
-    ModelError
-        MuJoCo is not installed or refuses the URDF.
+    The root link rests, or moves freely if ``floating``. ModelError: MuJoCo is not installed or refuses the URDF.
     """
     root = parsing.parse_description(robot.urdf)
     text = fix_joints(root, locked_joints(root, robot.options.locked_joints))

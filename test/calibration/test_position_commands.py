@@ -170,6 +170,9 @@ def test_wrong_declarations_are_refused(case):
     for wrong in (exchanged, -recording.command_position, 57.3 * recording.command_position, 0 * exchanged):
         with pytest.raises(RecordingError, match="does not follow command_position: they differ by .* rad"):
             screened(replace(recording, command_position=wrong))
+    for useless in (np.nan, np.inf, 1e308):
+        with pytest.raises(RecordingError, match="commands and positions give no finite effort; record both in rad"):
+            screened(replace(recording, command_position=0 * exchanged + useless))
     lacking = load_model(truth.urdf, RobotOptions(effort="position_command"))
     with pytest.raises(ModelError, match=r"robot.command_kp: lacks the gain of .*; set robot.command_kp: \{"):
         screened(recording, lacking)

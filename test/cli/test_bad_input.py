@@ -179,6 +179,39 @@ def test_results_with_numbers_that_are_not_finite_are_refused(seed, result, refu
         assert "parameters.yaml: is damaged (holds NaN or infinite numbers); identify again" in refused(*command)
 
 
+@pytest.mark.parametrize("name", [b"\xff", b"a\tb", b"\x1b[31m"])
+def test_files_of_any_name_are_read_and_written(name, folder, result, capsys):
+    text = os.fsdecode(name)
+    shutil.copy("good.urdf", f"{text}.urdf")
+    shutil.copy("good.npz", f"{text}.npz")
+    for command in (("init", f"{text}.urdf", "--output", f"{text}.yaml"), ("convert", f"{text}.npz", f"{text}.csv"),
+                    ("predict", "out", f"{text}.npz", "--table", f"{text}.table.csv"),
+                    ("export", "out", "--to", "csv", "--output", f"{text}.export.csv", "--json")):  # fmt: skip
+        assert cli.main([*command]) == 0, capsys.readouterr().err
+    assert yaml.safe_load(Path(f"{text}.yaml").read_text()).keys() == {"/**"}
+    assert not any(ord(each) < 32 and each not in "\n\t" for each in "".join(capsys.readouterr()))
+
+
+@pytest.mark.parametrize("seed", (0, 1, 3, 4, 5, 6, 7))  # not 2: numbers of 1e-156 end with status 1
+def test_numbers_of_any_size_end_in_a_result_or_one_line(seed, folder, capsys):
+    rng, scale = np.random.default_rng(seed), 10.0 ** np.random.default_rng(seed).uniform(-320, 308)
+    with np.load("good.npz") as archive:
+        channels = {key: archive[key] for key in archive.files}
+    key = str(rng.choice(["time", "position", "velocity", "effort"]))
+    rows = slice(None) if rng.random() < 0.5 else rng.integers(len(channels["time"]), size=rng.integers(1, 30))
+    channels[key][rows] = (channels[key][rows] + 1e-3) * scale
+    np.savez("bad.npz", **channels)
+    for command in (_identify("bad.npz"), ("validate", "good.urdf", "bad.npz"), ("convert", "bad.npz", "a.csv"),
+                    ("info", "bad.npz")):  # fmt: skip
+        assert cli.main([*command]) in (0, 2, 3), capsys.readouterr().err
+
+
+def test_numbers_that_overflow_print_no_warnings(folder):
+    _change(effort=np.full((500, 3), 1e308))
+    done = subprocess.run([*INERTID, *_identify("bad.npz")], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_a_urdf_may_come_from_another_command(folder):
     with subprocess.Popen(["bash", "-c", "sleep 0.3; cat good.urdf"], stdout=subprocess.PIPE) as other:
         assert cli.main([*_identify("good.npz", urdf=f"/dev/fd/{other.stdout.fileno()}"), "--quiet"]) in (0, 3)
@@ -338,6 +371,7 @@ def test_inertias_in_kg_mm2_are_refused_with_the_factor(folder, refused):
         (("--set", "prepare.cutoff_hz=-3"), "command line: prepare.cutoff_hz is -3.0; it must lie between"),
         (("--set", "prepare.cutoff_hz"), "command line: prepare.cutoff_hz is None, expected a number"),
         (("--set", "prepare.cutoff_hz=[1"), "--set prepare.cutoff_hz=[1: the value is not YAML"),
+        (("--set", "robot.command_kp={a: .nan}"), "command line: robot.command_kp.a is nan; it must lie between"),
         (("--set", "prepare.cutoff_hz=80"), "good.npz: prepare.cutoff_hz is 80 but the sample rate is 100.0 Hz"),
         (("--set", "prepare.skip_start_s=50"), "good.npz: time spans 4.99 s, too short to skip 50 s"),
         (("--set", "constraints.fixed=[ghost.m]"), "constraints: no parameter 'ghost.m'"),

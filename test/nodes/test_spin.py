@@ -17,6 +17,7 @@ from rcl_interfaces.srv import SetParameters, SetParametersAtomically  # noqa: E
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from support.nodes.processes import NodeProcess  # noqa: E402
+from support.nodes.two_links import URDF  # noqa: E402
 
 from inertid_ros.nodes import MODULES, spin  # noqa: E402
 from inertid_ros.nodes.spin import TickedSpin, refuse_unknown_parameter_types  # noqa: E402
@@ -123,6 +124,16 @@ sys.exit(nodes.run("{name}"))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == status and done.stdout.endswith(said) and not done.stderr, done
+
+
+@pytest.mark.parametrize("controller", ["a b", "/", "arm/", "a\x1b[31m"])
+def test_a_controller_of_an_impossible_name_is_refused(controller: str, tmp_path: Path):
+    (tmp_path / "robot.urdf").write_text(URDF)
+    urdf = str(tmp_path / "robot.urdf")
+    process = NodeProcess("feed_forward", tmp_path, {"controller": controller, "urdf": urdf})
+    assert process.process.wait(120) == 2
+    log = process.log()
+    assert log.startswith("error: ") and log.count("\n") == 1 and log.strip().isprintable() and "correct" in log
 
 
 def test_a_signal_while_a_node_is_made_ends_it_at_once(tmp_path: Path):

@@ -109,9 +109,8 @@ def pyarrow(where: str = "") -> ModuleType:
 
 
 def _parquet_columns(path: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    columns: dict[str, np.ndarray] = from_parquet(path, lambda table: dict(zip(
-        table.column_names, map(_array, table.columns), strict=True)), wanted)
-    return columns
+    return dict(from_parquet(path, lambda table: [
+        *zip(table.column_names, map(_array, table.columns), strict=True)], wanted))
 
 
 def _array(column: Any) -> np.ndarray:

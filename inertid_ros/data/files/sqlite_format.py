@@ -76,7 +76,7 @@ def check_tables(path: Path) -> None:
                 columns = database.execute(f"pragma table_xinfo({table})")
                 computed += [f"{table}.{column[1]}" for column in columns if column[6]]
             unnamed = not computed and database.execute(_UNNAMED_TOPICS_QUERY).fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise FormatError(f"is not a database that can be read ({error})") from None
     if computed:
         raise FormatError(f"computes {computed[0]} instead of storing it")

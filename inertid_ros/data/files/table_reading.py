@@ -23,12 +23,10 @@ _WORDS = {  # commands first: their names end with the words of measured quantit
 }
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
 _TIMES = (  # the first match wins
-    "header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "times", "t",
-)  # fmt: skip
+    "header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "times", "t")
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
-_BRACKET = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]$")  # in linear time: other tools' names may have any length
-_MAX_DIGITS = 9  # of the number of a joint
+_BRACKET = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]$")  # in linear time: names may have any length
 _UNITS = {
     **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
@@ -37,11 +35,8 @@ _UNITS = {
 }  # fmt: skip
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # limits for time since 1970: larger numbers have this unit [s]
 _MAX_NAMED = 8
-_REMEDY = (
-    "name the columns time, and position, velocity and effort of each joint, as in 'time,joint1_position,joint1_effort'"
-)
-
-
+_REMEDY = ("name the columns time, and position, velocity and effort of each joint, as in"
+    " 'time,joint1_position,joint1_effort'")
 _ADD_TIME = """awk 'NR==1 {print "time," $0; next} {print (NR-2)/100 "," $0}'"""  # at 100 Hz
 
 
@@ -123,9 +118,8 @@ def is_time(name: str) -> bool:
     return name.lower() in _TIMES
 
 
-def _headed(
-    path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
-) -> dict[str, np.ndarray]:
+def _headed(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
+        ) -> dict[str, np.ndarray]:
     whole = [row for row in rows if len(row) >= len(header)]
 
     def number(cell: str) -> float:
@@ -166,7 +160,7 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
 
 def _counted_alike(joints: Sequence[str], channels: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Channels by the numbers of the joints: positions may be counted from 0 and efforts from 1."""
-    if not all(name.isdecimal() and len(name) <= _MAX_DIGITS for name in (*joints, *channels)):
+    if not all(name.isdecimal() and len(name) < 10 for name in (*joints, *channels)):
         return channels
     ours, theirs = sorted(map(int, joints)), sorted(map(int, channels))
     if len(ours) != len(theirs) or {count - own for own, count in zip(ours, theirs, strict=True)} not in ({1}, {-1}):
@@ -220,18 +214,15 @@ def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str
     joints = defaultdict[str, dict[str, set[str]]](lambda: defaultdict(set))
     for column in columns:
         joints[column.group][column.quantity].add(column.joint)
-    sizes = {
-        group: (len(found["position"] & found["effort"]), len(found["position"]))
-        for group, found in joints.items() if found["position"]
-    }  # fmt: skip
+    sizes = {group: (len(found["position"] & found["effort"]), len(found["position"]))
+        for group, found in joints.items() if found["position"]}
     if not sizes:
         shown = ", ".join(filter(None, header[:_MAX_NAMED]))
         raise RecordingError(f"{path}: is a table without positions of joints (its columns: {shown}); {_REMEDY}")
     largest = [group for group, size in sizes.items() if size == max(sizes.values())]
     if len(largest) > 1:
         raise RecordingError(
-            f"{path}: holds joint states of {' and '.join(largest)}; export only the columns of one group"
-        )
+            f"{path}: holds joint states of {' and '.join(largest)}; export only the columns of one group")
     return largest[0]
 
 
@@ -262,19 +253,16 @@ def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> 
     """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of these joints."""
     names = [cell for cell in first[3:] if not _is_number(cell)]
     quantities, rest = divmod(len(first) - 3 - len(names), max(len(names), 1))
-    if not names or rest or quantities != 3:
+    if not names or rest or quantities != 3 or list(first[3 : 3 + len(names)]) != names:
         raise RecordingError(
             f"{path}: is a table without names of columns, and not the output of ros2 topic echo --csv for joint states"
-            f" with position, velocity and effort; {_REMEDY}"
-        )
+            f" with position, velocity and effort; {_REMEDY}")
     head, n = 3 + len(names), len(names)
     cells = [[row[0], row[1], *row[head:]] for row in (first, *rows) if list(row[3:head]) == names]
     table = np.array([[_number(cell) for cell in row] for row in cells if len(row) == 2 + 3 * n])
     blocks = np.split(table[:, 2:], 3, axis=1)
-    return {
-        "joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
-        **dict(zip(("position", "velocity", "effort"), blocks, strict=True)),
-    }  # fmt: skip
+    return {"joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
+        **dict(zip(("position", "velocity", "effort"), blocks, strict=True))}
 
 
 def _is_number(cell: str) -> bool:

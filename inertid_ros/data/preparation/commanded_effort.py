@@ -49,6 +49,8 @@ def with_commanded_effort(recording: Recording, model: RobotModel) -> Recording:
     torque = kp * (command - position) + kd * (desired - _velocity(recording.time, position))
     if recording.command_effort is not None:
         torque = torque + recording.command_effort[:, columns]
+    if not np.isfinite(torque).any():
+        raise RecordingError(f"{recording.name}: commands and positions give no finite effort; record both in rad or m")
     effort = np.full(recording.position.shape, np.nan)
     effort[:, columns] = torque
     return replace(recording, effort=effort)

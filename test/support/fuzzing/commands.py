@@ -72,7 +72,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "payload": (
         "payload {result} {recording}", "payload {result} {recording} --reference {recording} --output @p.json"),
     "force-sensor": (
-        "force-sensor {recording} --urdf {urdf} --frame link1 --output @sensor.yaml",
+        "force-sensor {carried} --urdf {urdf} --frame link1 --output @sensor.yaml",
         "force-sensor {turned} --output @sensor.yaml"),
     "convert": ("convert {recording} @out.npz", "convert {recording} @out", "convert {recording} @out.mcap"),
     "init": ("init {urdf} --output @first.yaml", "init {urdf} --recording {recording} --output @first.yaml"),
@@ -90,8 +90,8 @@ class Run:
     seconds: float
 
 
-def _with_further_channels(case: Case) -> Recording:
-    """The first recording, with the weight of a tool on the last link, and with commands of soft drives."""
+def _with_further_channels(case: Case) -> tuple[Recording, Recording]:
+    """The first recording with commands of soft drives, and with the weight of a tool on the last link."""
     recording, model = case.recordings[0], case.truth.pinocchio
     data, force = model.createData(), np.array([0.0, 0.0, 9.81])
     forces = []
@@ -99,7 +99,8 @@ def _with_further_channels(case: Case) -> Recording:
         pin.framesForwardKinematics(model, data, q)
         forces.append(data.oMf[model.getFrameId("link1")].rotation.T @ force)
     weight = np.hstack([forces, np.cross([0.01, 0.02, 0.1], forces)])
-    return replace(recording, wrenches={"tool": weight}, command_position=recording.position + recording.effort / _KP)
+    commands = recording.position + recording.effort / _KP
+    return replace(recording, command_position=commands), replace(recording, wrenches={"tool": weight})
 
 
 def _flight() -> tuple[RobotModel, Recording]:
@@ -125,7 +126,9 @@ class CommandFuzzer:
         (folder / "valid").mkdir()
         valid = folder / "valid"
         (valid / "robot.urdf").write_text(case.given.urdf)
-        write_npz(_with_further_channels(case), valid / "motion.npz")
+        commanded, carried = _with_further_channels(case)
+        write_npz(commanded, valid / "motion.npz")
+        write_npz(carried, valid / "carried.npz")
         for name in ("motion.mcap", "motion.db3"):
             with redirect_stdout(io.StringIO()):
                 status = cli.main(["convert", str(valid / "motion.npz"), str(valid / name)])
@@ -148,6 +151,7 @@ class CommandFuzzer:
             "urdf": ("robot.urdf",), "recording": recordings, "configuration": ("options.yaml",),
             "plan": ("motion.plan.yaml",), "result": ("result",), "gains": ("gains.yaml",), "mjcf": ("robot.xml",),
             "floating": ("floating",), "flight": ("flight.npz",), "turned": ("flight.npz",),
+            "carried": ("carried.npz",),
         }  # fmt: skip
 
     def run(self, seed: int) -> Run:
@@ -219,5 +223,5 @@ def check_output(command: str, status: int, out: str, err: str) -> None:
     errors = [line for line in err.splitlines() if line.startswith("inertid: error:")]
     if status == 2 and (len(errors) != 1 or err.splitlines()[-1] != errors[0]):
         raise BrokenBoundError(f"{command}: refused without one line: {err.strip()[-300:]!r}")
-    if "Traceback" in err:
-        raise BrokenBoundError(f"{command}: traceback: {err.strip()[-300:]}")
+    if "Traceback" in err or "Warning: " in err:
+        raise BrokenBoundError(f"{command}: traceback or warning of Python: {err.strip()[-300:]}")
