@@ -36,7 +36,7 @@ _FULL_TURN = 2 * np.pi
 _MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): a jump minus its turn is a step of the motion
 # Sensors at their limits, and dead ones.
 _EQUAL_TOLERANCE = 1e-9  # relative to the largest value
-_PILE_UP_RATIO = 3.0  # samples at a limit over samples at the next value; 2.4 at the turns of a coarse sinusoid
+_PILE_UP_RATIO = 5.0  # samples at a limit over samples at the next value; 2.4 at the turns of a coarse sinusoid
 _STUCK_WRENCH_S = 0.05  # a working sensor changes one of its six values within this time
 _SUDDEN_LOAD_SHARE = 0.1  # share of the largest force; a larger load that drops to exactly zero was not lifted off
 
