@@ -82,8 +82,9 @@ EFFECTS = (
     Effect("identify.changing_terms", {"identify.prior": GIVEN}),
     Effect("constraints.collision_margin constraints.mesh_folders", {"constraints.collision_shapes": GIVEN}),
     Effect("robot.command_kp robot.command_kd robot.command_gain_factors robot.command_limits robot.command_delay_s"
-        " topics.commands topics.command_joints topics.controller_state",
+        " topics.commands topics.controller_state",
         {"robot.effort": ("position_command",)}),
+    Effect("topics.command_joints", {"topics.commands": GIVEN}),
     Effect("robot.command_kp robot.command_kd robot.command_gain_factors robot.command_limits",
         {"identify.equations": ("force",)}),
     Effect("robot.command_delay_s", {"identify.remove_delay": (True,)}),

@@ -67,8 +67,6 @@ class RecordingTopics(SampleTopics):
         super().__attrs_post_init__()
         if self.commands and self.controller_state:
             raise ConfigurationError("commands and controller_state both give the commands; set one")
-        if self.command_joints and not self.commands:
-            raise ConfigurationError("command_joints names the joints of the topic commands; set commands, too")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

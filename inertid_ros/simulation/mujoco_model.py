@@ -42,7 +42,7 @@ class MujocoRobot:
 
 def import_mujoco() -> Any:
     """The ``mujoco`` module; ModelError without MuJoCo."""
-    return optional_module("mujoco", ModelError("MuJoCo is not installed; pip install mujoco"))
+    return optional_module("mujoco", ModelError("this needs MuJoCo, which is not installed; pip install mujoco"))
 
 
 def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:
