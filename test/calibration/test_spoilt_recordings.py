@@ -162,12 +162,13 @@ def test_a_load_that_is_put_down_is_named_with_its_instant(seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_joints_that_rest_while_others_sweep_carry_no_load(seed):
+def test_joints_that_rest_while_others_sweep_carry_no_load_and_the_result_needs_care(seed):
     rng = np.random.default_rng(seed)
     sweeps = KINDS["friction sweeps with lost rows"](drawn_case(CHAIN, rng), rng).case
-    gate = calibrate(sweeps.given, sweeps.train, sweeps.held_out).gate
-    causes = {finding.cause for finding in (*gate.reasons, *gate.notices)}
-    assert "lost_rows" in causes and not causes & {"load_changed", "contact"}, gate.summary
+    outcome = calibrate(sweeps.given, sweeps.train, sweeps.held_out)
+    causes = {finding.cause for finding in (*outcome.gate.reasons, *outcome.gate.notices)}
+    assert "lost_rows" in causes and not causes & {"load_changed", "contact"}, outcome.gate.summary
+    assert outcome.validation.calibrated.relative_error < 0.05 or "does_not_generalise" in causes, outcome.gate.summary
 
 
 def test_what_is_found_may_be_switched_off():

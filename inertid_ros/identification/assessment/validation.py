@@ -32,6 +32,7 @@ _UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 of 0.3
 _HARDLY_WORSE_SHARE, _WORSE_SHARE, _MUCH_WORSE_SHARE = 0.03, 0.1, 0.3
 _MAX_NOISE_FACTOR = 3.0  # times the sensor's noise; a larger error is not noise
 _MAX_EXPECTED_FACTOR = 3.0  # times the error expected from the fit; a larger error is beyond its 99 % interval
+_MAX_FITTED_FACTOR = 5.0  # times the error of the fit; motions that a fit does not cover have larger errors
 _MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors do not matter, even if unexpected or unexplained
 _MINOR_TORQUE_SHARE = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
 _REFUTING_ERROR = 0.05  # of held-out torque; a wrong recording is predicted worse by other recordings
@@ -212,8 +213,7 @@ def check_errors(
     ----------
     prior : errors of the prior of ``equations.model``; None without a comparison
     scale : size of each channel's torque, with which errors are compared
-    expected : tuple of ndarray, shape (c,), optional
-        See :func:`expected_errors`.
+    expected : error ``(c,)`` over samples that a fit would use, and its expectation ``(c,)`` by residual and covariance
     """
     nothing = np.full(equations.count, np.nan)
     fitted_error, foreseen = (nothing, nothing) if expected is None else expected
@@ -231,8 +231,7 @@ def check_errors(
 def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, prior_name: str) -> Iterator[Finding]:
     error, quantity, case = calibrated.relative_error, calibrated.quantity, calibrated.remedy_case
     if not error < _USELESS_ERROR:
-        evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
-        evidence += ", worse than a prediction of zero"
+        evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself, worse than predicting zero"
         yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=case)
     if prior is not None and not error < prior.relative_error:
         added = float(np.sqrt(error**2 - prior.relative_error**2))
@@ -284,7 +283,15 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     prior = torque_errors(equations, estimate.prior, recordings)
     scale = TorqueScale.from_recordings(
         equations, (estimate.prior, estimate.parameters), recordings, estimate.information)
-    findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
+    information = compress(equations, recordings)
+    squares = [c.expected_square(estimate.covariance) / max(c.count, 1) for c in information.channels]
+    expected = np.sqrt(estimate.residual_deviation**2 + np.array(squares))
+    findings = check_errors(
+        equations, calibrated, prior, scale, (information.rms_error(estimate.parameters), expected))
+    error, fitted = information.relative_error(estimate.parameters), estimate.train_relative_error
+    if max(_HARDLY_WORSE_SHARE, _MAX_FITTED_FACTOR * fitted) < error < np.inf:
+        evidence = f"error {100 * error:.2f} % on held-out data, {100 * fitted:.2f} % on fitted data, over all channels"
+        findings += (Finding.with_remedy("does_not_generalise", Severity.CARE, evidence),)
     return Validation(calibrated, prior, equations.model.prior_name, (*check_solution(estimate), *findings))
 
 
@@ -298,13 +305,6 @@ def without_refuted(findings: Sequence[Finding], tested: Validation | None) -> l
     return [
         replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + shown)
         if finding.recording in held_out and finding.cause in causes else finding for finding in findings]
-
-
-def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:
-    """Error ``(c,)`` over samples that a fit would use, and its expectation ``(c,)`` by residual and covariance."""
-    information = compress(estimate.equations, recordings)
-    squares = [c.expected_square(estimate.covariance) / max(c.count, 1) for c in information.channels]
-    return information.rms_error(estimate.parameters), np.sqrt(estimate.residual_deviation**2 + np.array(squares))
 
 
 def _noise(equations: Equations, recordings: Sequence[Samples], measured: Array) -> Array:
