@@ -162,11 +162,12 @@ def _with_command_gains(dataset: Dataset) -> tuple[Dataset, DriveGains]:
     if options.remove_delay and may_be_shifted(equations, samples):
         found = known_or_estimated_delay(equations, samples)
         delay, known = found.removed, found.deviation == 0
+    doubled = _with_doubled_damping(dataset)
     for _ in range(_COMMAND_GAIN_ROUNDS):
         early, present, late = (
             [without_delay(one, delay + step) for one in samples] for step in (-_DELAY_STEP_S, 0.0, _DELAY_STEP_S))
         slopes = [(1 - known) * (b.tau - a.tau) / (2 * _DELAY_STEP_S) for a, b in zip(early, late, strict=True)]
-        commanded = [np.stack(parts, axis=-1) for parts in zip(_damping(dataset, delay), slopes, strict=True)]
+        commanded = [np.stack(parts, axis=-1) for parts in zip(_damping(samples, doubled, delay), slopes, strict=True)]
         gains = drive_gains(equations, present, [part.load for part in dataset.parts(TRAIN)], commanded)
         delay += gains.shift
     kp, kd = (
@@ -177,14 +178,19 @@ def _with_command_gains(dataset: Dataset) -> tuple[Dataset, DriveGains]:
     return corrected.changed(ScreenedRecording.with_checked_efforts), gains
 
 
-def _damping(dataset: Dataset, delay: float) -> list[Array]:
-    """Part ``(N, n)`` of the efforts of the recordings to fit that follows from velocity gains."""
+def _with_doubled_damping(dataset: Dataset) -> Sequence[Samples]:
+    """Samples of the recordings to fit, as if the velocity gains were twice as large."""
     model = dataset.model
     doubled = {joint: 2 * gain for joint, gain in model.options.command_kd.items()}
     with without_notices():
         other = dataset.with_model(replace(model, options=attrs.evolve(model.options, command_kd=doubled)))
-    pairs = zip(dataset.samples(TRAIN), other.samples(TRAIN), strict=True)
-    return [without_delay(twice, delay).tau - without_delay(once, delay).tau for once, twice in pairs]
+    return other.samples(TRAIN)
+
+
+def _damping(samples: Sequence[Samples], doubled: Sequence[Samples], delay: float) -> list[Array]:
+    """Part ``(N, n)`` of the efforts of each recording that follows from velocity gains, with the delay removed."""
+    return [without_delay(twice, delay).tau - without_delay(once, delay).tau
+        for once, twice in zip(samples, doubled, strict=True)]
 
 
 def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Dataset) -> Estimate:
@@ -192,8 +198,9 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
     loads, samples = [part.load for part in dataset.parts(TRAIN)], dataset.samples(TRAIN)
     products = effort_products(estimate.equations, [without_delay(one, estimate.delay) for one in samples], loads)
     if gains.damping.size:
-        parts = zip(samples, _damping(dataset, estimate.delay), strict=True)
-        of_damping = [replace(one, tau=part / gains.damping) for one, part in parts]
+        damping = _damping(samples, _with_doubled_damping(dataset), estimate.delay)
+        of_damping = [
+            replace(one, tau=part / gains.damping) for one, part in zip(samples, damping, strict=True)]
         none = [np.zeros_like(load) for load in loads]
         products = np.vstack([products, effort_products(estimate.equations, of_damping, none)])
     return gains.widened(estimate, products)
