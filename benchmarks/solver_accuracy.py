@@ -16,10 +16,9 @@ import numpy as np
 from solvers import random_body, random_ellipsoids
 from tables import machine, publish, table
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.solvers.constraints import Constraints, constrained
 from inertid_ros.identification.solvers.convex_program import ConvexProgram
 from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates

@@ -10,10 +10,9 @@ from enum import Enum
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import StateSample
@@ -143,7 +142,7 @@ class EffortWatch:
         self._saturation_s = saturation_s
         self._since = np.full(len(self._names), np.inf)
 
-    def saturate(self, now: float, saturated: NDArray[np.bool_]) -> None:
+    def saturate(self, now: float, saturated: Mask) -> None:
         """Record the joints ``(n,)`` that need more than their effort limit at ``now``."""
         self._since = np.where(saturated, np.minimum(self._since, now), np.inf)
 

@@ -16,8 +16,8 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions, RoundsOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import NoticeLogger, without_notices
 from inertid_ros.core.findings import Finding, subjects_of
-from inertid_ros.core.notices import NoticeLogger, without_notices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, kept_parts

@@ -8,9 +8,8 @@ import attrs
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.errors import ModelError, RecordingError, read_silently, without_notices
 from inertid_ros.core.findings import Finding
-from inertid_ros.core.notices import read_silently, without_notices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording, ahead, all_parts, kept_parts
 from inertid_ros.data.preparation.filtering import memory

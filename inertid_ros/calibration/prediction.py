@@ -6,11 +6,10 @@ from pathlib import Path
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import FRICTION_TERMS
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording
@@ -116,7 +115,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
     def joined(values: Callable[[Samples], Array]) -> Array:
         return np.concatenate([values(part)[part.usable] for part in parts])
 
-    def caused_by(columns: NDArray[np.intp]) -> Array:
+    def caused_by(columns: Indices) -> Array:
         alone = np.zeros_like(result.parameters)
         alone[columns] = result.parameters[columns]
         return joined(lambda part: equations.predict(alone, part))
@@ -129,7 +128,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
         np.sqrt(variance), whole_body_quantities(equations, result.parameters, result.covariance, parts))
 
 
-def _columns_by_cause(layout: ParameterLayout) -> dict[str, NDArray[np.intp]]:
+def _columns_by_cause(layout: ParameterLayout) -> dict[str, Indices]:
     every = np.arange(layout.size)
     coupled = every[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
     friction = [COUPLING_TERMS.index(term) for term in FRICTION_TERMS if term in COUPLING_TERMS]

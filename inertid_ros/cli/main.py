@@ -17,8 +17,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NoReturn, TypeVar
 
 from inertid_ros import __version__
-from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError, one_line, path_error
+from inertid_ros.core.errors import InertidError, check_address_space, one_line, path_error
 
 from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 

@@ -1,4 +1,4 @@
-"""Errors that a user can act on, and messages that are logged once.
+"""Errors that a user can act on, and the log of notices on recordings.
 
 Every message is one line: the problem, its place, and the remedy. The command line prints it
 without a traceback and exits with status 2; nodes log it and answer the request with it.
@@ -7,13 +7,18 @@ without a traceback and exits with status 2; nodes log it and answer the request
 import importlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from types import ModuleType
+from typing import TypeVar
 
 _log = logging.getLogger("inertid_ros")
 _MAX_MESSAGE_LENGTH = 4000  # characters
 _UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]+")
+_Item = TypeVar("_Item")
+_silent = ContextVar("silent", default=False)  # per thread
 
 
 def one_line(text: str) -> str:
@@ -75,6 +80,23 @@ def optional_module(name: str, error: InertidError) -> ModuleType:
         raise error from None
 
 
+def check_address_space(whose: str, least_mib: int) -> None:
+    """Raise InertidError if the address space is below ``least_mib`` MiB; ``whose`` names the program in the message.
+
+    Without enough memory some libraries block for ever and ignore signals: OpenBLAS waits for its buffers, and Fast DDS
+    waits for threads that it could not start.
+    """
+    try:
+        import resource
+    except ImportError:  # this system does not limit the address space
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:
+        raise InertidError(
+            f"the address space is limited to {limit // 2**20} MiB, and {whose} needs {least_mib}; raise ulimit -v"
+        )
+
+
 class FormatError(ValueError):
     """Content that does not follow its format; the caller adds the name of the file and the remedy."""
 
@@ -105,3 +127,35 @@ class OutputError(InertidError):
 
 class ConfigurationError(InertidError):
     """A configuration names an unknown key or holds an impossible value."""
+
+
+class NoticeLogger(logging.LoggerAdapter):
+    """Logger of notices on recordings, silent within :func:`without_notices`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(logging.getLogger(name), {})
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802
+        return not _silent.get() and super().isEnabledFor(level)
+
+
+@contextmanager
+def without_notices() -> Iterator[None]:
+    """Silence notices in this thread, for recordings whose notices are logged already."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def read_silently(items: Iterable[_Item]) -> Iterator[_Item]:
+    """Iterate over items; notices are silent while an item is read, but not while the caller uses it."""
+    iterator = iter(items)
+    while True:
+        with without_notices():
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+        yield item

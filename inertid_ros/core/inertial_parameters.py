@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .arrays import Array
+from .arrays import Array, Mask
 from .errors import ModelError
 from .rotations import skew
 
@@ -127,7 +127,7 @@ def min_eigenvalue(pi: ArrayLike) -> Array:
     return np.asarray(np.linalg.eigvalsh(pseudo_inertia(pi))[..., 0], dtype=float)
 
 
-def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
+def is_consistent(pi: ArrayLike) -> Mask:
     """True for each body that is physically consistent: ``J(pi)`` positive definite ([Lee2019]_ eq. 3.2.7,
     [Wensing2018]_ theorem 3)."""
     pi = np.asarray(pi, dtype=float)

@@ -3,9 +3,9 @@
 import logging
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .arrays import Array
+from .arrays import Array, Mask
 from .errors import RecordingError
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def continuous_quaternions(quaternions: Array) -> Array:
     return quaternions * signs[:, None]
 
 
-def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[np.bool_]]:
+def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, Mask]:
     """Measured quaternions ``(N, 4)`` as continuous unit quaternions.
 
     Parameters

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .arrays import Array
+from .arrays import Array, Indices, Mask
 from .findings import Finding
 
 # The square of a Hann window. Its leakage falls by 30 dB per octave, so that the spectrum of a motion without noise is
@@ -60,8 +59,8 @@ class UndecimatedVelocity:
 
     pieces: tuple[Array, ...]
     low_pass: Callable[[Array], Array]
-    rows: NDArray[np.intp]
-    _cache: dict[Hashable, tuple[NDArray[np.intp], Array]] = field(default_factory=dict, repr=False)
+    rows: Indices
+    _cache: dict[Hashable, tuple[Indices, Array]] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int]:
@@ -70,7 +69,7 @@ class UndecimatedVelocity:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, rows: slice | NDArray) -> "UndecimatedVelocity":
+    def __getitem__(self, rows: slice | Indices | Mask) -> "UndecimatedVelocity":
         return replace(self, rows=self.rows[rows])
 
     def filtered(self, function: Callable[[Array], Array], key: Hashable = None) -> Array:
@@ -126,13 +125,13 @@ class Samples:
     v: Array
     a: Array
     tau: Array
-    mask: NDArray[np.bool_]
-    usable: NDArray[np.bool_]
+    mask: Mask
+    usable: Mask
     name: str = "recording"
     undecimated: UndecimatedVelocity | None = None
-    sliding: NDArray[np.bool_] | None = None
+    sliding: Mask | None = None
     cutoff_hz: float = 0.0
-    measured: NDArray[np.bool_] | None = None
+    measured: Mask | None = None
     noise: Array | None = None
     effort_noise: Array | None = None
     findings: tuple[Finding, ...] = ()
@@ -162,12 +161,12 @@ class Samples:
         return max(1, int(1.0 / (_SAMPLES_PER_PERIOD_OF_PRODUCTS * self.cutoff_hz * self.period)))
 
     @property
-    def valid(self) -> NDArray[np.bool_]:
+    def valid(self) -> Mask:
         """``(N, c)`` bool: True if a prediction can be compared with a measurement, at any speed of the joint."""
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
         return usable if self.measured is None else usable & self.measured
 
-    def select(self, rows: slice | NDArray[np.intp]) -> "Samples":
+    def select(self, rows: slice | Indices) -> "Samples":
         """Samples of some rows."""
         cut = {
             field.name: getattr(self, field.name)[rows]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, IntArray, Mask
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import continuous_quaternions
 
@@ -54,7 +54,7 @@ class ChannelStream:
         """All values, ``(N, width)``."""
         return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
-    def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
+    def extend(self, where: str, stamps_ns: IntArray, values: Array) -> None:
         """Add values ``(K, width)`` with increasing stamps ``(K,)``; ``where`` begins error messages.
 
         Only a single value may be late; several values must follow all earlier values.
@@ -69,10 +69,10 @@ class ChannelStream:
         self.stamps_ns[place:place] = stamps_ns.tolist()
         self.pieces[place:place] = list(values[:, None]) if self.late else [values]
 
-    def at(self, stamps: NDArray[np.int64], max_gap_ns: int, angles: int = 0) -> tuple[Array, NDArray[np.bool_]]:
+    def at(self, stamps: IntArray, max_gap_ns: int, angles: int = 0) -> tuple[Array, Mask]:
         return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns, angles)
 
-    def ends_within(self, stamps: NDArray[np.int64], gap_ns: int, final: bool) -> NDArray[np.bool_]:
+    def ends_within(self, stamps: IntArray, gap_ns: int, final: bool) -> Mask:
         """Flag stamps up to ``gap_ns`` before the first value and, if no more follow (``final``), after the last."""
         if not self.stamps_ns:
             return np.zeros(len(stamps), dtype=bool)
@@ -88,15 +88,15 @@ class ChannelStream:
             self.pieces = [self.values[count:]]
 
 
-def first_step_back(stamps: NDArray[np.int64]) -> int:
+def first_step_back(stamps: IntArray) -> int:
     """Row of the first stamp that is not later than its predecessor; 0 if all stamps increase."""
     if len(stamps) == 1:
         return 0
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
-def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int,
-        angles: int = 0) -> tuple[Array, NDArray[np.bool_]]:
+def interpolate(stamps: IntArray, times: IntArray, values: Array, max_gap_ns: int,
+        angles: int = 0) -> tuple[Array, Mask]:
     """Interpolate values ``(M, k)`` from times ``(M,)`` to stamps ``(N,)`` [ns], linearly, and flag the valid results.
 
     A result is valid if values lie within ``max_gap_ns`` on both sides of its stamp, or a value has exactly its stamp.
@@ -159,13 +159,13 @@ class RecordingAssembler:
         self._expected = frozenset(expected)
         self._max_gap_ns = round(max_gap_s * 1e9)
         self._chosen = bool(joints)
-        self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the joints of a message
+        self._columns: dict[tuple[str, ...], Indices | None] = {}  # by the joints of a message
         self._seen: set[str] = set()  # joints in all messages so far
         self.messages = 0
         self._has_velocity: bool | None = None
         self._states: ChannelStream | None = None  # position, velocity, effort in messages with the first joint
         self._streams = {channel: self._stream(channel) for channel in channels}  # interpolated channels
-        self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in separate messages
+        self._parts: dict[str, Indices] = {}  # columns of joints that come in separate messages
 
     def add_joint_states(self, names: Sequence[str], stamps_ns: ArrayLike, position: ArrayLike,
             velocity: ArrayLike = (), effort: ArrayLike = ()) -> bool:
@@ -288,7 +288,7 @@ class RecordingAssembler:
     def _stream(self, channel: str) -> ChannelStream:
         return ChannelStream(WIDTHS.get(channel, _WRENCH_WIDTH), late=self._late)
 
-    def _columns_of(self, where: str, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+    def _columns_of(self, where: str, names: tuple[str, ...]) -> Indices | None:
         """Column of each wanted joint in a message with ``names``; None if the message lacks all wanted joints.
 
         -1 stands for a joint that comes in another message.
@@ -313,7 +313,7 @@ class RecordingAssembler:
         self._columns[names] = None if (columns < 0).all() else columns
         return self._columns[names]
 
-    def _in_order(self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]) -> Array:
+    def _in_order(self, where: str, channel: str, given: ArrayLike, count: int, columns: Indices) -> Array:
         """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN for missing joints."""
         values = np.atleast_2d(np.asarray(given, dtype=float))
         width = values.shape[1]
@@ -329,7 +329,7 @@ class RecordingAssembler:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
-    def _add_part(self, where: str, stamps: NDArray[np.int64], rows: Array, columns: NDArray[np.intp]) -> None:
+    def _add_part(self, where: str, stamps: IntArray, rows: Array, columns: Indices) -> None:
         """Take rows ``(N, 3 n)`` of messages with the joints in ``columns``, which do not include the first joint."""
         channel = f"joints {', '.join(self.joint_names[column] for column in columns)}"
         if channel not in self._parts:
@@ -339,7 +339,7 @@ class RecordingAssembler:
         chosen = rows.reshape(len(stamps), len(JOINT_CHANNELS), -1)[:, :, columns]
         self._streams[channel].extend(where, stamps, chosen.reshape(len(stamps), -1))
 
-    def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
+    def _ready(self, stamps: IntArray, patient: bool) -> int:
         """Number of leading samples whose other channels have arrived or were awaited long enough."""
         if not self._streams or len(stamps) == 0:
             return len(stamps)

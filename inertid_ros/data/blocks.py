@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.arrays import Array, IntArray, Mask
+from inertid_ros.core.errors import NoticeLogger, RecordingError
 
 from .messages import JOINT_CHANNELS
 from .recording import Recording, split_wrenches
@@ -27,7 +25,7 @@ class Block:
     """
 
     joint_names: tuple[str, ...]
-    stamps_ns: NDArray[np.int64]
+    stamps_ns: IntArray
     channels: Mapping[str, Array]
 
     def __len__(self) -> int:
@@ -77,7 +75,7 @@ class Batch:
     sequence: int  # index of the batch in the recording, from 0
     last: bool  # whether this batch completes the recording
     block: Block
-    gaps: NDArray[np.bool_]  # (N,) flags of samples that follow lost samples
+    gaps: Mask  # (N,) flags of samples that follow lost samples
 
 
 @dataclass

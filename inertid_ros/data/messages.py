@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import RecordingTopics, SampleTopics
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, IntArray, Mask
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
@@ -77,9 +77,9 @@ class RawMessages:
     """
 
     content: Bytes
-    offsets: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    times: NDArray[np.int64]
+    offsets: IntArray
+    lengths: IntArray
+    times: IntArray
 
     @classmethod
     def by_topic(cls, topics: Sequence[str], times: Sequence[int],
@@ -100,7 +100,7 @@ class RawMessages:
         start = self.offsets[index]
         return bytes(self.content[start : start + self.lengths[index]])
 
-    def rows(self, chosen: NDArray[np.intp], length: int) -> Bytes:
+    def rows(self, chosen: Indices, length: int) -> Bytes:
         """Bytes ``(K, length)`` of the messages at indices ``(K,)``, which all have this length."""
         return pieces(self.content, self.offsets[chosen], length)
 
@@ -126,7 +126,7 @@ class StorageFile:
         self._path, self._topics = path, topics
 
 
-def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
+def pieces(content: Bytes, offsets: IntArray, length: int) -> Bytes:
     """Pieces ``(N, length)`` of memory, one from each of the ``offsets (N,)`` on."""
     return np.asarray(sliding_window_view(content, length)[offsets])
 
@@ -161,7 +161,7 @@ class CdrLayout:
         """True if one message has this layout; faster than :meth:`matches` for single messages."""
         return len(message) == self.length and all(message[place] == content for place, content in self._fixed_bytes)
 
-    def matches(self, messages: Bytes) -> NDArray[np.bool_]:
+    def matches(self, messages: Bytes) -> Mask:
         """Flag ``(N,)`` the messages ``(N, length)`` that have this layout."""
         flags = np.ones(len(messages), dtype=bool)
         for offset, content in self.fixed:
@@ -170,7 +170,7 @@ class CdrLayout:
                 flags &= equal.all(axis=1)
         return flags
 
-    def stamps(self, messages: Bytes) -> NDArray[np.int64]:
+    def stamps(self, messages: Bytes) -> IntArray:
         """Header stamps ``(N,)`` of messages ``(N, length)`` [ns]."""
         words = np.ascontiguousarray(messages[:, _STAMP_START:_STAMP_END])
         seconds, nanoseconds = words.view(f"{self.order}i4")[:, 0], words.view(f"{self.order}u4")[:, 1]

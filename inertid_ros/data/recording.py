@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, IntArray, Mask
 from inertid_ros.core.errors import RecordingError, one_line
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
@@ -61,7 +60,7 @@ class StampRepairs:
         return self.late + self.repeated + self.elsewhere
 
 
-def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
+def in_order(stamps: IntArray | Array) -> tuple[Indices, StampRepairs]:
     """Sort samples by their stamps ``(N,)``, and leave out repeated stamps and stamps of another clock.
 
     Returns indices ``(K,)`` of the remaining samples by increasing stamp, and the repairs.
@@ -82,7 +81,7 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
 
 
-def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
+def on_one_clock(stamps: IntArray | Array) -> Mask:
     """Flag the stamps ``(N,)`` that belong to the clock of the majority.
 
     The flagged stamps are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does
@@ -100,7 +99,7 @@ def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.
     return flags
 
 
-def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
+def _longest_increasing(stamps: IntArray | Array) -> Mask:
     """Flag ``(N,)`` the longest strictly increasing subsequence, by patience sorting."""
     tails: list[float] = []
     last: list[int] = []
@@ -218,7 +217,7 @@ class Recording:
         """Columns of recorded joints."""
         return [self.joint_names.index(name) for name in joints]
 
-    def select(self, rows: NDArray[np.bool_]) -> "Recording":
+    def select(self, rows: Mask) -> "Recording":
         """Recording of the samples flagged in ``rows (N,)``."""
         ahead, behind = self.context
         context = int(rows[:ahead].sum()), int(rows[len(rows) - behind :].sum())

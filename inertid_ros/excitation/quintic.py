@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 
 _MAX_HALVINGS = 40
 
@@ -124,7 +123,7 @@ def control_points(h: Array, begin: Sequence[Array] | Array, end: Sequence[Array
     return points
 
 
-def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
+def exceeds(points: Array, bound: float, rounds: int = 30) -> Mask:
     """Mask ``(M,)`` of the polynomials that exceed ``bound`` on their segment, from Bernstein coefficients ``(M, d)``.
 
     Undecided parts are halved. A polynomial undecided after all rounds counts as exceeding, so ``False`` is a proof.

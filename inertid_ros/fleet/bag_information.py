@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import inverse_root, r_factor
+from inertid_ros.core.arrays import Array, inverse_root, r_factor
 from inertid_ros.fleet.drift import Series
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information, merged

@@ -12,10 +12,8 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
-from inertid_ros.core.qr import semidefinite_root
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, Indices, Mask, semidefinite_root
 from inertid_ros.fleet.hierarchy import Likelihoods, Population, fit_population
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
@@ -91,11 +89,11 @@ class ModelDistribution:
     coordinates: BaseCoordinates
     population: Population
     likelihoods: Likelihoods
-    robots: NDArray[np.intp]
+    robots: Indices
 
     @classmethod
     def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
-            robots: NDArray[np.intp]) -> "ModelDistribution":
+            robots: Indices) -> "ModelDistribution":
         """Estimate the distribution from the likelihoods of the robots with the given indices."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
@@ -146,7 +144,7 @@ class ModelDistribution:
         return EarlierEquations(root @ projection, root @ about)
 
 
-def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
+def benjamini_hochberg(p_values: Array, level: float) -> Mask:
     """Mask ``(m,)`` of rejected hypotheses; the expected share of false rejections is at most ``level``
     [Benjamini1995]_."""
     ordered, m = np.sort(p_values), len(p_values)
@@ -154,7 +152,7 @@ def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
     return np.asarray(p_values <= below.max(initial=-np.inf))
 
 
-def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
+def holm(p_values: Array, level: float) -> Mask:
     """Mask ``(m,)`` of rejected hypotheses; the probability of any false rejection is at most ``level`` [Holm1979]_."""
     ordered = np.sort(p_values)
     above = ordered[ordered > level / np.arange(len(p_values), 0, -1)]

@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import Array, one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.motion_checks import repeated_motion

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, TermChoice, with_identifiability

@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from inertid_ros.config.identification import LeastSquaresOptions
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, with_identifiability

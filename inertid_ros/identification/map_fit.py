@@ -9,10 +9,9 @@ from functools import cached_property
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, IntArray, Mask
 from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
@@ -101,7 +100,7 @@ class MapFit:
     regularization: Regularization
     discount: float = 1.0
     solution: Solution | None = None
-    outliers: NDArray[np.int64] | None = None
+    outliers: IntArray | None = None
     noise_ratio: Array | None = None
     speed_covariance: Array | None = None
     complete: Information | None = None
@@ -131,7 +130,7 @@ class MapFit:
         return np.asarray(np.sqrt(self.fraction * self.discount) / self.deviation)
 
     @cached_property
-    def _held(self) -> NDArray[np.bool_]:
+    def _held(self) -> Mask:
         """Mask ``(p,)`` of parameters that keep their prior values: fixed by constraints, or left out."""
         fixed = self.map_problem.constraints.fixed
         return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
@@ -272,7 +271,7 @@ class MapFit:
         data = replace(data, information=information, further=())
         return replace(self, data=data, outliers=self._outliers_with(count))
 
-    def _outliers_with(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _outliers_with(self, count: IntArray) -> IntArray:
         return count if self.outliers is None else self.outliers + count
 
     @property

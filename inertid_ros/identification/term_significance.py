@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask, r_factor
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import EarlierEquations, Information, compress
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
@@ -92,7 +90,7 @@ class DriveTermTest:
         whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
-    def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
+    def passed(self, equations: Equations, significance: Array, tried: int) -> Mask:
         """Mask ``(n,)`` of joints whose significance, the best of ``tried`` values, is improbable under noise alone."""
         chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
         return np.asarray(tried * chance < _FALSE_POSITIVE_RATE)
@@ -138,7 +136,7 @@ def check_stribeck(equations: Equations) -> None:
 
 
 def _with_stribeck_of(
-        equations: Equations, information: Information, present: NDArray[np.bool_]) -> tuple[Equations, Information]:
+        equations: Equations, information: Information, present: Mask) -> tuple[Equations, Information]:
     """Set the Stribeck columns of all joints to zero, except for joints in the mask ``present`` ``(n,)``."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
@@ -177,14 +175,14 @@ class _SpeedGrid:
     informations: tuple[Information, ...]
     test: DriveTermTest
 
-    def information(self, points: NDArray[np.intp]) -> Information:
+    def information(self, points: Indices) -> Information:
         """Information with every joint at its own point ``(n,)`` of the grid."""
         channels = list(self.informations[0].channels)
         for channel, point in zip(range(len(channels))[self.equations.joint_channels], points, strict=True):
             channels[channel] = self.informations[point].channels[channel]
         return replace(self.informations[0], channels=tuple(channels))
 
-    def fit(self, points: NDArray[np.intp]) -> DriveTermFit:
+    def fit(self, points: Indices) -> DriveTermFit:
         return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:
@@ -246,12 +244,12 @@ def fitted_stribeck(
     return *_with_stribeck_of(equations, information, present), covariance
 
 
-def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _best_candidates(grid: _SpeedGrid, hidden: Mask) -> Indices:
     """Best candidate ``(n,)`` of every joint at all other joints' speeds; ``hidden`` ``(n, k)`` excludes candidates."""
     layout = grid.equations.model.layout
     joints, count = len(layout.joints), len(grid.informations)
 
-    def explained(points: NDArray[np.intp]) -> Array:
+    def explained(points: Indices) -> Array:
         """Misfit ``(n,)`` that each joint's Stribeck friction explains; zero if its Coulomb friction is negative."""
         fit = grid.fit(points)
         dry = fit.parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(joints)

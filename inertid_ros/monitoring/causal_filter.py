@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, slides
@@ -130,13 +129,13 @@ class CausalFilter:
         del self._rows[:count]
         self._dropped += count
         q, v, tau = smooth[:, :n], smooth[:, n:], windows[:, 2 * n :] @ self._effort
-        usable: NDArray[np.bool_] = sliding.any(axis=1).astype(bool)
+        usable: Mask = sliding.any(axis=1).astype(bool)
         return Samples(
             time, q, v, slope, tau, sliding, usable, name="stream", undecimated=undecimated,
             sliding=sliding, cutoff_hz=self._options.cutoff_hz,
         )  # fmt: skip
 
-    def _centred(self, values: Array | NDArray[np.bool_]) -> Array:
+    def _centred(self, values: Array | Mask) -> Array:
         """Return low-passed values of the same shape; zero for rows without a complete filter window."""
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * self._half + 1, axis=0)
         out = np.zeros(values.shape)

@@ -18,9 +18,8 @@ import numpy as np
 import scipy
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import semidefinite_root
 from inertid_ros.core.samples import Samples
 from inertid_ros.payload.equations import CalibratedRobot, friction_drift_root
 from inertid_ros.robot.layout import ParameterLayout

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import one_thread
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import JointSample, Samples
 from inertid_ros.data.recording import Recording

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import Array, one_thread
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.blocks import Block

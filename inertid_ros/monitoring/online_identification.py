@@ -15,9 +15,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_triangular
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, append_rows
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
-from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
 from inertid_ros.identification.solvers.constraints import Constraints

@@ -19,8 +19,7 @@ from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
-from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, check_address_space
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 

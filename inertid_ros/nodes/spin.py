@@ -30,8 +30,7 @@ from rclpy.time_source import TimeSource
 from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock as ClockMessage
 
-from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError, one_line
+from inertid_ros.core.errors import InertidError, check_address_space, one_line
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.node_parameters import check_given_parameters
 from inertid_ros.ros.topics import STEADY

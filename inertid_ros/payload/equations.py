@@ -15,10 +15,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from inertid_ros.config.robot import FRICTION_TERMS
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor, semidefinite_root
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
-from inertid_ros.core.qr import r_factor, semidefinite_root
 from inertid_ros.identification.information.information import Information
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import Array, one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_inertia, inertia_of_moments, symmetric
 from inertid_ros.core.samples import Samples

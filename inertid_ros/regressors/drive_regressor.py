@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.robot.drives import dry_friction_columns, term_columns, term_torque
@@ -45,7 +44,7 @@ class DriveMotion(NamedTuple):
         q, v, a = samples.q[:, base_q:], samples.v[:, base_v:], samples.a[:, base_v:]
         return cls(q, v, a, *dry_friction_columns(layout, samples))
 
-    def select(self, rows: slice | NDArray[np.intp]) -> "DriveMotion":
+    def select(self, rows: slice | Indices) -> "DriveMotion":
         """Select samples; the samples of each column are adjacent in memory."""
         return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
@@ -79,7 +78,7 @@ def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
     return np.stack([_COLUMNS[term](motion) for term in terms]).T
 
 
-def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
+def joint_columns(layout: ParameterLayout, joint: int) -> Indices:
     """Layout columns of a joint's drive, couplings and user terms, in the order of :func:`drive_rows`."""
     drives = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.robot import DRIVE_TERMS, TERM_SHAPES, TERM_SIGNALS, TermOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.expressions import Expression
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, NAMES, POSITIVE
 
@@ -196,7 +195,7 @@ class ParameterLayout:
         return parameters[: self.inertial_size].reshape(-1, BODY_PARAMETERS)
 
     @property
-    def positive_of_bodies(self) -> NDArray[np.int_]:
+    def positive_of_bodies(self) -> Indices:
         """Columns of mass and of the diagonal of the inertia, which are positive for every body with an extent."""
         return np.add.outer(np.arange(0, self.inertial_size, BODY_PARAMETERS), POSITIVE).ravel()
 
@@ -231,7 +230,7 @@ class ParameterLayout:
         return np.array(self.stribeck_speeds or [STRIBECK_SPEED] * len(self.joints))
 
     @cached_property
-    def with_stribeck(self) -> NDArray[np.bool_]:
+    def with_stribeck(self) -> Mask:
         """``(n,)`` whether a joint has Stribeck friction."""
         identified = "stribeck" in self.drive_terms
         return np.array([identified and joint not in self.without_stribeck for joint in self.joints])
@@ -242,7 +241,7 @@ class ParameterLayout:
         return tuple(name for term in self.terms if term.values for name in term.parameter_names)
 
     @cached_property
-    def absent(self) -> NDArray[np.intp]:
+    def absent(self) -> Indices:
         """Columns of Stribeck friction for joints without Stribeck friction."""
         columns = np.arange(self.size)[self.drive("stribeck")]
         return columns[~self.with_stribeck] if len(columns) else columns

@@ -12,10 +12,9 @@ import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from numpy.typing import NDArray
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints
@@ -209,7 +208,7 @@ class RobotModel:
         return doubtful_limits(self.joint_names, self.limits, self.slides, longest_chain(self.pinocchio))
 
     @property
-    def slides(self) -> NDArray[np.bool_]:
+    def slides(self) -> Mask:
         """``(n,)`` whether a joint is prismatic."""
         return np.array([joint.prismatic for joint in self.tree if not joint.free], dtype=bool)
 

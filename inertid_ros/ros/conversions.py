@@ -9,13 +9,12 @@ import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from inertid_ros.config.structuring import flow
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import InertidError, RecordingError, one_line
 from inertid_ros.core.inertial_parameters import URDF_INERTIA
 from inertid_ros.core.samples import JointSample
@@ -219,7 +218,7 @@ class JointOrder:
         self._recorded, self._effort_scale = recorded or RecordedJoints(), effort_scale
         self._skipped: tuple[str, ...] = ()
         self._held = np.full(len(self._held_joints), np.nan)
-        self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the names of a message
+        self._columns: dict[tuple[str, ...], Indices | None] = {}  # by the names of a message
         self._held_columns: dict[tuple[str, ...], dict[int, int]] = {}  # held joint to column
 
     def sample(self, message: JointState) -> JointSample | None:
@@ -255,7 +254,7 @@ class JointOrder:
         published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
         return one_line(f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}")
 
-    def _find_columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+    def _find_columns(self, names: tuple[str, ...]) -> Indices | None:
         if len(set(names)) != len(names):
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
         recorded, names = names, self._recorded.urdf_names(names, "joint_states")
@@ -275,7 +274,7 @@ class JointOrder:
         return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
 
     @staticmethod
-    def _pick(message: JointState, key: str, count: int, columns: NDArray[np.intp]) -> Array:
+    def _pick(message: JointState, key: str, count: int, columns: Indices) -> Array:
         values = np.asarray(getattr(message, key), dtype=float)
         if len(values) == 0 and key != "position":
             return np.full(len(columns), np.nan)

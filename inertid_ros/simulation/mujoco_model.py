@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import ModelError, optional_module
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
@@ -35,8 +34,8 @@ class MujocoRobot:
     """A compiled ``mujoco.MjModel``, indices ``(n,)`` of joint velocities and positions, and of plate geometries."""
 
     model: Any
-    dof: Array
-    position: Array
+    dof: Indices
+    position: Indices
     plates: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -111,7 +110,7 @@ def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
     mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
-def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+def joint_indices(model: Any, names: Sequence[str]) -> tuple[Indices, Indices]:
     """Indices ``(n,)`` of the velocities of joints, and of their positions."""
     joints = [model.joint(name) for name in names]
     return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])

@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
-from inertid_ros.core.qr import r_factor
+from inertid_ros.core.arrays import r_factor
 from inertid_ros.identification.information.information import Compressor, compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, IntArray
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data import messages as msg
 
@@ -32,12 +31,12 @@ class Columns:
     type: str
     source: tuple[str, ...]
     place: tuple[int, int]
-    indices: NDArray[np.intp]
-    times_ns: NDArray[np.int64]
-    stamps_ns: NDArray[np.int64]
+    indices: Indices
+    times_ns: IntArray
+    stamps_ns: IntArray
     values: dict[str, Array]
 
-    def rows(self, chosen: NDArray[np.intp]) -> "Columns":
+    def rows(self, chosen: Indices) -> "Columns":
         """Columns of the messages at the indices ``chosen``."""
         arrays: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("indices", "times_ns", "stamps_ns")}
         return replace(self, **arrays, values={channel: rows[chosen] for channel, rows in self.values.items()})
@@ -102,7 +101,7 @@ class TopicColumns:
             group.pieces = []
         return [self._joined(of_one_array) for of_one_array in pieces.values() if of_one_array]
 
-    def _take(self, group: _Group, messages: msg.RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _take(self, group: _Group, messages: msg.RawMessages, rest: Indices) -> Indices:
         """Take the messages with the layout of a group, and return the rows of the other messages."""
         layout = group.layout
         fits = messages.lengths[rest] == layout.length

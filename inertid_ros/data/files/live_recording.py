@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from inertid_ros.core.arrays import Array, IntArray, Mask
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler, StampOrderError
 from inertid_ros.data.blocks import Block
@@ -53,7 +54,7 @@ class LiveRecording:
         self._max_gap_periods = max_gap_periods
         self._steps: deque[int] = deque(maxlen=_RATE_STEPS)
         self._first_ns = self._last_ns = 0
-        self._silent: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        self._silent: dict[tuple[str, ...], Mask] = {}
         self._gap_stamps: list[int] = []
         self._prelude, self._written_ns = list(prelude), 0
 
@@ -78,7 +79,7 @@ class LiveRecording:
         return self.add_joint_states(topic, [data], names, np.array([stamp_ns]), rows)[0]
 
     def add_joint_states(self, topic: int, messages: Sequence[bytes], names: Sequence[str],
-            stamps_ns: NDArray[np.int64], channels: Sequence[NDArray[np.float64]]) -> list[bool]:
+            stamps_ns: IntArray, channels: Sequence[Array]) -> list[bool]:
         """Take joint states of the same joints, and flag the accepted messages.
 
         Parameters
@@ -106,7 +107,7 @@ class LiveRecording:
                 self._count_accepted(stamp_ns)
         return [True] * len(messages)
 
-    def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, NDArray[np.float64]]) -> bool:
+    def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, Array]) -> bool:
         """Take a message with values of further channels (see :meth:`.RecordingAssembler.add`); False if rejected.
 
         A message without channels is only written to the bag.
@@ -128,7 +129,7 @@ class LiveRecording:
         self.last_error = reason
         self.counts.rejected += 1
 
-    def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
+    def take(self, final: bool = False) -> tuple[Block, Mask] | None:
         """Return the complete samples, and flags of samples that follow a gap; None before the first joint state."""
         block = self.assembler.take(final)
         if block is None:
@@ -138,8 +139,8 @@ class LiveRecording:
             self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
         return block, gaps
 
-    def _check(self, names: tuple[str, ...], stamps_ns: NDArray[np.int64], position: NDArray[np.float64],
-            effort: NDArray[np.float64]) -> None:
+    def _check(self, names: tuple[str, ...], stamps_ns: IntArray, position: Array,
+            effort: Array) -> None:
         if (stamps_ns <= 0).any():
             raise RecordingError(
                 f"{self.name}: header.stamp is {stamps_ns.min()} ns; let the publisher stamp joint states, or use the"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertid_ros.core.arrays import IntArray
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import Budget, open_file
 from inertid_ros.data.long_recording import ahead
@@ -302,9 +302,9 @@ def _release(pages: mmap.mmap) -> None:
 class Records(NamedTuple):
     """Consecutive records: opcodes, offsets of their content, and its lengths [bytes], each ``(N,)``."""
 
-    opcodes: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    opcodes: Bytes
+    offsets: IntArray
+    lengths: IntArray
 
 
 def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:

@@ -7,8 +7,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.errors import NoticeLogger, RecordingError
 from inertid_ros.core.samples import LITTLE_LEAKAGE
 
 from .filtering import resample

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError, RecordingError
-from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.errors import ModelError, NoticeLogger, RecordingError
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel
@@ -85,7 +83,7 @@ def _velocity(time: Array, position: Array) -> Array:
 
 
 def _check_followed(
-        name: str, joints: Sequence[str], stiff: NDArray[np.bool_], position: Array, command: Array) -> None:
+        name: str, joints: Sequence[str], stiff: Mask, position: Array, command: Array) -> None:
     """Raise RecordingError if a joint with a position gain does not follow its command."""
     spreads = (np.ma.masked_invalid(values).std(axis=0) for values in (command - position, position))
     error, moved = (np.ma.filled(spread, 0.0) for spread in spreads)

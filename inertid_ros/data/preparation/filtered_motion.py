@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, rotate_back
 from inertid_ros.data.recording import WRENCH_PREFIX
@@ -44,11 +43,11 @@ class FilteredMotion(NamedTuple):
     v: Array
     a: Array
     effort: Array
-    effort_measured: NDArray[np.bool_]
-    usable: NDArray[np.bool_]
+    effort_measured: Mask
+    usable: Mask
     wrenches: Array
 
-    def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
+    def select(self, rows: slice | Mask) -> "FilteredMotion":
         return FilteredMotion._make(values[rows] for values in self)
 
     def by_contact(self, model: RobotModel) -> dict[str, Array]:
@@ -182,7 +181,7 @@ def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: floa
 
 
 def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
-        low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+        low_pass: Callable[[Array], Array]) -> Mask:
     """Flag ``(N, n)`` the samples in which all drives with friction on a joint slide; true if friction is not modelled.
 
     ``velocity (N, n)`` of a piece has the rate of the recording; ``low_pass`` is the filter of the torque. The filter
@@ -196,7 +195,7 @@ def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
     return resting.astype(int) @ (drives != 0) == 0
 
 
-def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
+def without_transients(time: Array, acceleration: Array) -> Mask:
     """Flag ``(N,)`` the samples between the start-up and the stopping jerk, by filtered accelerations ``(N, n)``.
 
     A controller that is switched onto a running motion jerks the robot into it. A rigid-body model does not describe

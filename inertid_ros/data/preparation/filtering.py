@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import PrepareOptions
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.arrays import Array, Indices, Mask
+from inertid_ros.core.errors import NoticeLogger, RecordingError
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 
 from .recorded_channels import CleanChannels
@@ -60,7 +58,7 @@ class Segment:
     time: Array
     period: float
     channels: Mapping[str, Array]
-    replaced: Mapping[str, NDArray[np.bool_]]
+    replaced: Mapping[str, Mask]
     first: int = 0
 
     def __len__(self) -> int:
@@ -148,7 +146,7 @@ def _mean_period(time: Array) -> float:
     return float(steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)].mean())
 
 
-def _even(recorded: CleanChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
+def _even(recorded: CleanChannels, rows: Indices, even: EvenGrid) -> Segment:
     time, period = recorded.time[rows], even.period
     first = int(np.ceil((time[0] - even.start) / period - 1e-6))
     count = max(int(np.floor((time[-1] - even.start) / period + 1e-6)) + 1 - first, 0)
@@ -167,7 +165,7 @@ def _even(recorded: CleanChannels, rows: NDArray[np.intp], even: EvenGrid) -> Se
     return Segment(grid, period, interpolated, replaced, first)
 
 
-def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bool_]) -> Array:
+def _interpolated(time: Array, values: Array, grid: Array, in_gap: Mask) -> Array:
     if len(time) < 4:
         return np.stack([np.interp(grid, time, column) for column in values.T], axis=-1)
     out = np.asarray(scipy.interpolate.make_interp_spline(time, values, k=3)(grid))
@@ -227,7 +225,7 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     return tuple(spline(knots, order) / period**order for order in orders)
 
 
-def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> NDArray[np.bool_]:
+def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> Mask:
     """Flag ``(N,)`` the samples away from the ends of a piece and without interpolated motion."""
     edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
     usable = np.ones(len(segment), dtype=bool)
@@ -238,7 +236,7 @@ def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> 
     return usable
 
 
-def hardly_interpolated(flags: NDArray[np.bool_], period: float, cutoff: float, order: int) -> NDArray[np.bool_]:
+def hardly_interpolated(flags: Mask, period: float, cutoff: float, order: int) -> Mask:
     """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated values (``flags``).
 
     One replaced spike among many samples is harmless; a gap as long as the memory of the filter is not.

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.config.recordings import PrepareOptions, WrenchOptions
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.errors import NoticeLogger
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_faults import ChannelNoise, flagged_within, saturated
@@ -244,14 +243,14 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff
 
 
-def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
+def _of_channels(of_joints: Array | Mask, model: RobotModel) -> np.ndarray:
     """Extend values ``(..., n)`` of joints to all channels ``(..., nv)``: a free base slides (True), with noise 0."""
     base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
 
-def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion, usable: NDArray[np.bool_],
-        faulty: Mapping[str, NDArray[np.bool_]], options: WrenchOptions) -> NDArray[np.bool_]:
+def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion, usable: Mask,
+        faulty: Mapping[str, Mask], options: WrenchOptions) -> Mask:
     """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:
         checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
@@ -274,7 +273,7 @@ def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion
     return measured
 
 
-def _steady(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
+def _steady(name: str, time: Array, acceleration: Array) -> Mask:
     """Flag the samples ``(N,)`` between start-up and stop, and log a warning if samples are left out."""
     steady = filtered_motion.without_transients(time, acceleration)
     if not steady.all():

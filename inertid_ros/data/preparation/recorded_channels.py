@@ -6,14 +6,12 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
 from inertid_ros.config.structuring import flow
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.errors import NoticeLogger, RecordingError
 from inertid_ros.core.findings import Finding, Severity
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.rotations import checked_quaternions
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
@@ -39,7 +37,7 @@ _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", 
     "saturated": "is saturated for"}
 
 
-def _held(values: Array, lost: NDArray[np.bool_]) -> Array:
+def _held(values: Array, lost: Mask) -> Array:
     """Replace lost values ``(N, n)`` by the last value before, or by the first value at the start."""
     rows = np.maximum.accumulate(np.where(lost, 0, np.arange(len(values))[:, None]), axis=0)
     return np.take_along_axis(values, np.maximum(rows, np.argmax(~lost, axis=0)), axis=0)
@@ -65,10 +63,10 @@ class CleanChannels:
     name: str
     time: Array
     channels: dict[str, Array] = field(default_factory=dict)
-    replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    replaced: dict[str, Mask] = field(default_factory=dict)
     noise: dict[str, ChannelNoise] = field(default_factory=dict)
-    faulty: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    faulty: dict[str, Mask] = field(default_factory=dict)
+    without_effort: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
     held: int = 1
     slowest_hz: float = np.inf
@@ -78,7 +76,7 @@ class CleanChannels:
         """Median step of the stamps [s]."""
         return float(np.median(np.diff(self.time)))
 
-    def select(self, rows: NDArray[np.bool_]) -> "CleanChannels":
+    def select(self, rows: Mask) -> "CleanChannels":
         """Samples flagged in ``rows (N,)``."""
         by_row: Any = {
             key: {name: values[rows] for name, values in getattr(self, key).items()}
@@ -95,7 +93,7 @@ class CleanChannels:
                 " it; lower prepare.skip_start_s or record longer")
         return self if keep.all() else self.select(keep)
 
-    def add_joints(self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_],
+    def add_joints(self, raw: Mapping[str, Array], joints: Sequence[str], revolute: Mask,
             passive: bool = False) -> None:
         """Clean channels of joints.
 
@@ -146,7 +144,7 @@ class CleanChannels:
                 evidence = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
                 self._add("coarse_channel", evidence, names)
 
-    def add_finite(self, channel: str, values: Array) -> NDArray[np.bool_]:
+    def add_finite(self, channel: str, values: Array) -> Mask:
         """Add a channel ``(N, k)``, replace only its non-finite values, and flag the samples ``(N,)`` with them.
 
         Raises RecordingError: most samples are not finite.
@@ -197,7 +195,7 @@ class CleanChannels:
             raise RecordingError(
                 f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}")
 
-    def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
+    def _unwrapped(self, values: Array, joints: Sequence[str], revolute: Mask) -> Array:
         turned, counts = channel_faults.unwrapped(values)
         for joint, count in zip(joints, counts * revolute, strict=True):
             if count:
@@ -223,7 +221,7 @@ class CleanChannels:
             evidence = f"position of {joints[joint]} alone keeps its values in motion for {held[joint]} samples"
             self._add("repeated_states", evidence, (joints[joint],), case="alone")
 
-    def _note_faults(self, channel: str, faults: Mapping[str, NDArray[np.bool_]], joints: Sequence[str]) -> None:
+    def _note_faults(self, channel: str, faults: Mapping[str, Mask], joints: Sequence[str]) -> None:
         for cause, flags in faults.items():
             counts = flags.sum(axis=0)
             if not counts.any() or (cause in ("spikes", "saturated") and counts.max() < _MIN_NOTED_SPIKES):
@@ -272,7 +270,7 @@ def force_channels(recording: Recording, model: RobotModel, options: PrepareOpti
     return clean.without_ends(options.skip_start_s, options.skip_end_s)
 
 
-def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], Mask]:
     """Raw channels of the base, and flags ``(N,)`` of samples with an invalid pose.
 
     The quaternions of the pose ``(N, 7)`` have unit length, and their signs do not jump.
@@ -310,7 +308,7 @@ def repaired(recording: Recording) -> Recording:
     return replace(recording, **channels)
 
 
-def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
+def filled(time: Array, values: Array, lost: Mask) -> Array:
     """Interpolate the lost values ``(N, n)`` linearly; a column without any other value becomes zero."""
     out = np.where(lost, 0.0, values)
     for column in np.flatnonzero(lost.any(axis=0)):
@@ -320,13 +318,13 @@ def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
     return out
 
 
-def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
+def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> Mask:
     """Flag spikes ``(N, n)`` of a channel, except in columns with many spikes."""
     flags = channel_faults.spikes(values, noise, time if channel == "position" else None)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
 
 
-def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
+def _without_effort(position: Array, effort: Array, passive: bool) -> Mask:
     """Flag joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero in motion.
 
     Zeros are ignored if all joints would be flagged. If ``passive``, a joint whose effort is always zero counts as

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import WrenchOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.recording import Recording
@@ -115,7 +114,7 @@ def _pulls(lift: Array) -> bool:
 
 
 def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array],
-        options: WrenchOptions) -> dict[str, NDArray[np.bool_]]:
+        options: WrenchOptions) -> dict[str, Mask]:
     """Flag by contact the samples in which a loaded foot moves at its centre of pressure: it slips or the pose drifts.
 
     A rolling foot does not move at this point. Only contacts with plates are checked: sensors in the robot's own
@@ -134,7 +133,7 @@ def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Ar
     return out
 
 
-def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
+def in_contact(load: Array, on: float, off: float) -> Mask:
     """Flag the samples in which a plate or sensor carries load, by thresholds with hysteresis.
 
     True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; false for a start between both.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, Indices, Mask
 
 # Noise of a channel.
 _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
@@ -86,7 +85,7 @@ def resolution(values: Array) -> Array:
     return out
 
 
-def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None = None) -> NDArray[np.bool_]:
+def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None = None) -> Mask:
     """Flag values of finite channels ``(N, n)`` far off the median of their neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
@@ -147,7 +146,7 @@ def median_of_seven(values: Sequence[Array]) -> Array:
     return ordered[3]
 
 
-def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
+def dropouts(values: Array, noise: ChannelNoise | None = None) -> Mask:
     """Flag samples of channels ``(N, n)`` that drop to exactly zero and come back to about the value before.
 
     A channel that passes through zero changes its sign, and a channel that rests at zero does not come back.
@@ -167,7 +166,7 @@ def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.boo
     return flags
 
 
-def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
+def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) -> Mask:
     """Flag samples of channels ``(N, n)`` that repeat a value although the measured quantity changed.
 
     A run of equal values counts if it is too long for chance (by the share of repeated values outside of runs) and
@@ -197,7 +196,7 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
     return flags
 
 
-def samples_held(values: Array) -> NDArray[np.intp]:
+def samples_held(values: Array) -> Indices:
     """Number of samples ``(n,)`` for which channels ``(N, n)`` in motion keep their values; 1 if all are new.
 
     The cause is a bus that is read less often than states are published.
@@ -215,7 +214,7 @@ def samples_held(values: Array) -> NDArray[np.intp]:
     return longest
 
 
-def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
+def unwrapped(angles: Array) -> tuple[Array, Indices]:
     """Remove jumps by full turns from angles ``(N, n)`` [rad], and count them ``(n,)``.
 
     A jump counts only if its difference from full turns is at most a step of the motion. This excludes most spikes; the
@@ -234,7 +233,7 @@ def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
     return out, counts
 
 
-def saturated(effort: Array) -> NDArray[np.bool_]:
+def saturated(effort: Array) -> Mask:
     """Flag samples of channels ``(N, n)`` that stay at the largest or smallest value for several samples.
 
     The true value may lie beyond this value. Two kinds of channels are not flagged: a channel that never changes has a
@@ -256,7 +255,7 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
     return flags
 
 
-def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
+def stuck(time: Array, wrench: Array) -> Mask:
     """Flag samples of a wrench ``(N, 6)`` at stamps ``(N,)`` [s] that repeats itself longer than a working sensor does.
 
     Many plates report exactly zero while unloaded, so zeros are flagged only if there was load just before or after.
@@ -275,7 +274,7 @@ def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
     return flags
 
 
-def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margin: float) -> NDArray[np.bool_]:
+def flagged_within(flags: Mask, time: Array, instants: Array, margin: float) -> Mask:
     """Flag ``(M, n)`` the instants ``(M,)`` within ``margin`` [s] of a sample flagged in ``(N, n)``."""
     out = np.zeros((len(instants), flags.shape[1]), dtype=bool)
     for channel, flagged in enumerate(flags.T):
@@ -286,7 +285,7 @@ def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margi
     return out
 
 
-def true_runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def true_runs(flags: Mask) -> list[tuple[int, int]]:
     """First index, and last index plus one, of every run of true values in ``flags (N,)``."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]

@@ -4,10 +4,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import Array, Indices, Mask, one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.drive_regressor import DriveMotion
@@ -112,7 +110,7 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
     return EffortComparison(Hypothesis.as_recorded(model, motion), after, counted)
 
 
-def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
+def _lacking_weight(comparison: EffortComparison) -> Mask:
     """Flag joints ``(n,)`` under a constant weight, such as a lift, whose effort stays far below this weight.
 
     The factor of such an effort cannot be estimated: an offset, or bodies without mass, explain the effort equally
@@ -178,7 +176,7 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
     return sorted(likely, key=lambda pair: pair[1].cost)
 
 
-def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, counted: NDArray[np.bool_]) -> bool:
+def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, counted: Mask) -> bool:
     """True if a hypothesis leaves little error in the joints that it affects."""
     if not hypothesis.joints:
         return _error(fit, np.flatnonzero(counted)) < _THRESHOLDS.shared_cause_share
@@ -188,7 +186,7 @@ def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, count
     return bool((after < _THRESHOLDS.explained_share).all() and lower)
 
 
-def _error(fit: EffortFit, joints: NDArray[np.intp]) -> float:
+def _error(fit: EffortFit, joints: Indices) -> float:
     """RMS of the error relative to the effort, over some joints."""
     return float(np.sqrt(np.mean(fit.share[joints] ** 2)))
 

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows, joint_columns
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
@@ -58,7 +57,7 @@ class EffortFit:
 class _Joint(NamedTuple):
     """Parameters ``(c,)`` on which a joint's torque depends, its columns ``(N, c)``, and their Gram matrix."""
 
-    parameters: NDArray[np.intp]
+    parameters: Indices
     columns: Array
     gram: Array
 
@@ -108,7 +107,7 @@ class EffortEquations:
         """Torque ``(N, n)`` of bodies and drives [N m or N]."""
         return np.stack([joint.columns @ parameters[joint.parameters] for joint in self._joints], axis=1)
 
-    def fit(self, efforts: Array, counted: NDArray[np.bool_], spread: float = URDF_SPREAD) -> EffortFit:
+    def fit(self, efforts: Array, counted: Mask, spread: float = URDF_SPREAD) -> EffortFit:
         """Fit efforts ``(N, n)`` of the ``counted`` joints ``(n,)``; ``spread`` is the prior deviation of bodies."""
         rows, at, x = len(efforts), np.flatnonzero(counted), self.urdf
         cross = [joint.columns.T @ effort for joint, effort in zip(self._joints, efforts.T, strict=True)]
@@ -134,7 +133,7 @@ class EffortEquations:
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
         return EffortFit(float(unlikely + far + drives), share, far, x)
 
-    def cost_of_urdf(self, efforts: Array, counted: NDArray[np.bool_]) -> float:
+    def cost_of_urdf(self, efforts: Array, counted: Mask) -> float:
         """Cost with the bodies of the URDF and any friction; computes inverse dynamics once at most."""
         variance, cost = np.maximum(np.var(efforts, axis=0), 1e-300), 0.0
         rest = efforts - self.torque_of_urdf
@@ -144,7 +143,7 @@ class EffortEquations:
             cost += 0.5 * _INDEPENDENT_SAMPLES * float(np.log1p(share))
         return cost
 
-    def ratios(self, rigid: Array, efforts: Array, counted: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    def ratios(self, rigid: Array, efforts: Array, counted: Mask) -> tuple[Array, Mask]:
         """Factor ``(n,)`` of each joint from ``rigid`` torque to effort, both ``(N, n)``; whether it is determined."""
         ratio, determined = np.ones(len(counted)), np.zeros(len(counted), dtype=bool)
         for joint in np.flatnonzero(counted).tolist():
@@ -158,7 +157,7 @@ class EffortEquations:
             determined[joint] = deviation < _MAX_FACTOR_DEVIATION * abs(ratio[joint])
         return ratio, determined
 
-    def explained(self, columns: Array, known: Array, efforts: Array, counted: NDArray[np.bool_]) -> Array:
+    def explained(self, columns: Array, known: Array, efforts: Array, counted: Mask) -> Array:
         """Factors ``(p,)`` of columns ``(N, n, p)`` that, with the drives, explain efforts minus ``known`` torques."""
         count = columns.shape[2]
         normal, right = np.zeros((count, count)), np.zeros(count)

@@ -7,10 +7,9 @@ from itertools import combinations, compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.robot import TERM_SHAPES
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.findings import Severity, remedy_for
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.regressors.drive_regressor import DriveMotion
@@ -116,7 +115,7 @@ class EffortComparison:
 
     recorded: Hypothesis
     efforts_after: Callable[[float], Array]
-    counted: NDArray[np.bool_]
+    counted: Mask
 
     @property
     def robot(self) -> RobotModel:
@@ -133,7 +132,7 @@ class EffortComparison:
         return replace(self, recorded=replace(hypothesis, joints=(), link="", penalty=0.0))
 
     @property
-    def joints(self) -> NDArray[np.intp]:
+    def joints(self) -> Indices:
         """Indices of the counted joints."""
         return np.flatnonzero(self.counted)
 
@@ -412,7 +411,7 @@ class EffortComparison:
         return replace(self.robot, layout=layout)
 
     @cached_property
-    def _turns(self) -> NDArray[np.bool_]:
+    def _turns(self) -> Mask:
         return ~self.robot.slides
 
     @cached_property

@@ -8,9 +8,8 @@ Positions then form stairs, and the steps look like motion of a high frequency. 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import MAX_OTHER_CLOCK_SHARE, Recording
 
@@ -259,7 +258,7 @@ def without_repeated_states(recording: Recording) -> Recording:
     return replace(recording.select(remaining), repairs=count)
 
 
-def _equal_to_last(values: Array) -> NDArray[np.bool_]:
+def _equal_to_last(values: Array) -> Mask:
     """Flag the rows ``(N,)`` that equal the previous row; NaN equals NaN."""
     before, after = values[:-1], values[1:]
     equal = (before == after) | (np.isnan(before) & np.isnan(after))

@@ -5,10 +5,9 @@ from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import CollisionOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.errors import ExcitationError, log_once
 from inertid_ros.excitation.constraints import collision_objects as collision
 from inertid_ros.excitation.constraints import constraint
@@ -17,8 +16,6 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
-
-Mask = NDArray[np.bool_]
 
 _CLEARANCE_PENALTY = 3000.0  # 1/m^2
 _CLEARANCE_PENALTY_BEGINS_M = 0.01  # beyond the clearance
@@ -141,13 +138,13 @@ class ClearanceConstraint(constraint.Constraint):
         slack[rows, pairs] = self._slack(placements[rows], pairs)
         return slack
 
-    def values(self, q: Array, v: Array, a: Array, channels: constraint.Indices) -> Array:
+    def values(self, q: Array, v: Array, a: Array, channels: Indices) -> Array:
         return self._slack(self.scene.chain.placements(q), channels)
 
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.asarray(bounds.velocity @ self.scene.lever_arms.T, dtype=float)
 
-    def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[constraint.Indices, constraint.Indices]:
+    def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[Indices, Indices]:
         """Balls decide most pairs, and capsules most of the rest; only the remaining pairs are measured exactly."""
         placements, swept = self.scene.chain.placements(curve.position), rates * np.diff(curve.time)[:, None]
         bound = self.scene.ball_distances(placements)
@@ -202,7 +199,7 @@ class ClearanceConstraint(constraint.Constraint):
             out[pair] = max(float(np.median(gap[close if close.any() else of_pair])), 0.0)
         return out
 
-    def _gaps(self, placements: Array) -> tuple[constraint.Indices, Array, Array]:
+    def _gaps(self, placements: Array) -> tuple[Indices, Array, Array]:
         """Pairs with close hulls in a pose, distance of shapes minus distance of hulls, and slack [m], ``(K,)``."""
         capsules = self.scene.capsule_distances(placements)
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
@@ -212,7 +209,7 @@ class ClearanceConstraint(constraint.Constraint):
         slack = self._slack(placements[rows], pairs)
         return pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
 
-    def _slack(self, placements: Array, pairs: constraint.Indices) -> Array:
+    def _slack(self, placements: Array, pairs: Indices) -> Array:
         needed = self.needed[pairs] + _DISTANCE_TOLERANCE_M
         return self.scene.distances(placements, pairs, needed) - needed
 

@@ -26,19 +26,16 @@ The rates come from the motion's derivatives, which the Bernstein form of its po
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, TreeState
-
-Indices = NDArray[Any]  # whole numbers
 
 _PROOF_HALVINGS = 16
 _MAX_UNDECIDED = 400_000  # parts of the motion; more would take too long to decide
@@ -224,9 +221,8 @@ def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[flo
         unproven = 0.5 * (low + high - rates * (right - left)) < 0
         if not unproven.any():
             return None
-        left, right, low, high, rates, channels = (
-            values[unproven] for values in (left, right, low, high, rates, channels)
-        )
+        left, right, low, high, rates = (values[unproven] for values in (left, right, low, high, rates))
+        channels = channels[unproven]
         if len(left) > _MAX_UNDECIDED:
             break
         middle = 0.5 * (left + right)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.excitation.constraints.collision_objects import CollisionObject
-from inertid_ros.excitation.constraints.constraint import Indices
 from inertid_ros.robot.urdf.meshes import Mesh, collision_library
 from inertid_ros.robot.urdf.shapes import CollisionShape
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.excitation.constraints.collision_objects import FLOOR, CollisionObject, Pair
-from inertid_ros.excitation.constraints.constraint import Indices
 from inertid_ros.excitation.constraints.exact_distances import Closest, ExactDistances
 from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel

@@ -10,10 +10,9 @@ the path, the rate rises from zero to one along a polynomial, as fast as the lim
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import BrakeOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan
@@ -43,7 +42,7 @@ class BrakeTable:
     phase: Array
     rate: Array
     change: Array
-    points: NDArray[np.int_]
+    points: Indices
 
     @property
     def longest(self) -> float:
@@ -207,8 +206,8 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
 
 
 def _verify(
-    plan: Plan, limits: MotionLimits, profile: Array, count: NDArray[np.int_], step: float
-) -> tuple[NDArray[np.bool_], str]:
+    plan: Plan, limits: MotionLimits, profile: Array, count: Indices, step: float
+) -> tuple[Mask, str]:
     """Mask of brakes that end in time and keep all limits, also between points; problem of the first failing brake."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"

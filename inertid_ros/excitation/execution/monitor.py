@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import MonitorOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.urdf.joints import JointLimits
 
@@ -335,7 +334,7 @@ class StateMonitor:
             )
         return ""
 
-    def _note_high(self, high: NDArray[np.bool_], now: float, measured: float) -> None:
+    def _note_high(self, high: Mask, now: float, measured: float) -> None:
         if high.any():
             self._high_since[:, high] = np.minimum(self._high_since[:, high], [[now], [measured]])
 

@@ -29,12 +29,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, r_factor
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
@@ -70,7 +68,7 @@ class Scaling:
 
 
 def prior_scaling(
-    scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
+    scaling: str, model: RobotModel, limits: MotionLimits, columns: Indices, base: Array
 ) -> Scaling:
     """Scaling by its name (``columns``, ``metric``, ``prior`` or ``none``), at the prior of a model.
 
@@ -186,7 +184,7 @@ class Criterion:
     """
 
     measured: measurement.MeasurementRegressor
-    columns: measurement.Indices
+    columns: Indices
     base: Array
     scaling: Scaling
     optimality: OptimalityCriterion

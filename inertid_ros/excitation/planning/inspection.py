@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import first_few
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.constraint import Clearance, Constraint, ConstraintUsage, MotionSamples
@@ -244,7 +243,7 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
     return criterion.evaluate(MotionSamples(criterion.measured.chain, q, slower * v, slower**2 * a)).condition_number
 
 
-def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
+def _widened(model: RobotModel, limits: MotionLimits, joints: Mask) -> MotionLimits:
     """Limits with a whole turn for the joints of a mask ``(n,)``, or with a wider range if a joint slides."""
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     half = np.where(joints, np.where(model.slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)

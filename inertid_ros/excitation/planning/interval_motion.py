@@ -9,20 +9,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, IntArray, r_factor
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import CycloidalBasis, LinearTrajectory, Motion
 
 _MAX_COMBINED_JOINTS = 40  # with more joints, the number of combinations does not fit a machine integer
 
-Directions = NDArray[np.int64]
 
 
-def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
+def direction_combinations(slowness: Sequence[int], most: int) -> IntArray:
     """Distinct combinations of +1 and -1, ``(K, n)``: all ``2^(n-1)``, or ``most`` evenly spaced combinations.
 
     The combinations are ordered as a Gray code: a single joint reverses from one interval to the next. ``slowness``
@@ -52,7 +49,7 @@ class IntervalMotion:
     joint per interval, ``(n,)`` each [rad or m].
     """
 
-    directions: Directions
+    directions: IntArray
     start: Array
     range: Array
     interval: float
@@ -104,7 +101,7 @@ class IntervalLimits:
     largest: Array
 
     @classmethod
-    def from_directions(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
+    def from_directions(cls, directions: IntArray, limits: MotionLimits, interval: float) -> "IntervalLimits":
         steps, fast = _steps(directions), range_by_speed(limits, interval)
         lowest, highest = steps.min(axis=0), steps.max(axis=0)
         room = (limits.upper - limits.lower) / np.maximum(highest - lowest, 1)
@@ -135,7 +132,7 @@ class IntervalLimits:
         return low, np.maximum(low, high)
 
 
-def _steps(directions: Directions) -> Array:
+def _steps(directions: IntArray) -> Array:
     """Waypoints ``(K + 1, n)`` relative to the start, in multiples of the range."""
     return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
 

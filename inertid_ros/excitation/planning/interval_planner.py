@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 import attrs
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import CombinationOptions, ExcitationOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, IntArray
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
@@ -88,7 +87,7 @@ class IntervalPlanningProblem:
         """Joints ``(n,)`` whose start and range are variables."""
         return np.isnan(self.fixed_range)
 
-    def motion(self, directions: intervals.Directions, start: Array, ranges: Array) -> intervals.IntervalMotion:
+    def motion(self, directions: IntArray, start: Array, ranges: Array) -> intervals.IntervalMotion:
         """Motion of all joints from start and range of the free joints."""
         starts, all_ranges = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
         starts[self.free], all_ranges[self.free] = start, ranges
@@ -109,7 +108,7 @@ class IntervalPlanningProblem:
         reward = self.options.velocity_reward * velocities.size / max(float(np.sum(velocities**2)), 1e-12)
         return blocks, float((condition + reward) * (1 + penalty))
 
-    def interval_limits(self, directions: intervals.Directions) -> intervals.IntervalLimits:
+    def interval_limits(self, directions: IntArray) -> intervals.IntervalLimits:
         """Limits of start and range of the free joints."""
         return intervals.IntervalLimits.from_directions(directions[:, self.free], self.limits, self.options.interval_s)
 
@@ -151,7 +150,7 @@ def _with_order(
 
 
 def best_start(
-    problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
+    problem: IntervalPlanningProblem, directions: IntArray, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:
     """Best motion among random starts and ranges, and the feasible start and range nearest to ``previous``."""
@@ -273,7 +272,7 @@ class FloatingMomentum:
 
     model: RobotModel
     base: BaseMotion
-    columns: NDArray[np.intp]
+    columns: Indices
 
     @classmethod
     def of(cls, model: RobotModel) -> "FloatingMomentum":

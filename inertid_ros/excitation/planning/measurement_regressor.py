@@ -9,18 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, r_factor
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.identification.base_parameters.kinematic_tree import tidied
 from inertid_ros.regressors.regressor_gradient import MotionGradient, moved_columns, regressor_product_gradient
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-Indices = NDArray[np.int_]
 Column = Callable[[Array], Array]
 
 _MIN_INDEPENDENT_PART = 1e-6  # of a unit column

@@ -5,11 +5,9 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask, inverse_root
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent, min_eigenvalue
-from inertid_ros.core.qr import inverse_root
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.delay import Delay
@@ -208,7 +206,7 @@ class Estimate:
         return np.where(np.isnan(bounded), normal, bounded)
 
     @cached_property
-    def shown_by_data(self) -> NDArray[np.bool_]:
+    def shown_by_data(self) -> Mask:
         """Mask ``(p,)`` of parameters that the data determine, alone or in combination.
 
         Any other parameter has the prior's value, or follows parameters that the data determine: a link with a large

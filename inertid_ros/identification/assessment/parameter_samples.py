@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
-from inertid_ros.core.qr import r_factor, semidefinite_root
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 

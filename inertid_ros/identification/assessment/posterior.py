@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import inverse_root, semidefinite_root
+from inertid_ros.core.arrays import Array, Mask, inverse_root, semidefinite_root
 from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, Solution
 from inertid_ros.identification.solvers.coordinates import Coordinates
 from inertid_ros.identification.solvers.regularizers import Regularization
@@ -41,7 +39,7 @@ class ErrorSources:
 
     equations: tuple[Array, Array]
     covariance: Array
-    left_out: NDArray[np.bool_]
+    left_out: Mask
 
 
 def posterior(

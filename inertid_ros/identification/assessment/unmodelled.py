@@ -16,9 +16,8 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import low_pass
@@ -285,10 +284,10 @@ class _Part(NamedTuple):
     """
 
     channel: int
-    rows: NDArray[np.intp]
-    parameters: NDArray[np.intp]
+    rows: Indices
+    parameters: Indices
     regressor: Array
-    columns: NDArray[np.intp]
+    columns: Indices
     effects: Array
     residuals: Array
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.findings import Finding, Severity, causes_of_symptom
 from inertid_ros.core.samples import Samples
@@ -173,14 +172,14 @@ def errors_of_each(
         noise=_noise(equations, [samples for _, samples in predictions], tau))
 
 
-def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
+def _rms(values: Array, of: Mask) -> Array:
     """Root mean square ``(c,)`` of selected values ``(N, c)``; NaN without values."""
     counts = of.sum(axis=0)
     squares = np.sum(np.where(of, values, 0.0) ** 2, axis=0)
     return np.sqrt(np.divide(squares, counts, out=np.full(len(counts), np.nan), where=counts > 0))
 
 
-def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
+def _explained(values: Array, residual: Array, of: Mask) -> Array:
     """Coefficient of determination ``(c,)`` of selected values ``(N, c)``; NaN without variation."""
     mean = np.sum(np.where(of, values, 0.0), axis=0) / np.maximum(of.sum(axis=0), 1)
     total = np.sum(np.where(of, values - mean, 0.0) ** 2, axis=0)

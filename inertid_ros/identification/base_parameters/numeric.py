@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.layout import ParameterLayout

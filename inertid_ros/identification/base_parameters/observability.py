@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.qr import r_factor
 
 from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree
 from .numeric import BODY_ORDER, ColumnChoice, choose_columns, span

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, column_counts
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, Mask, column_counts
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
@@ -44,7 +43,7 @@ def checked_data(
 
 
 def _check_usable(
-        equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]) -> None:
+        equations: Equations, information: Information, names: str, unmeasured: Mask) -> None:
     """Check that every channel has more samples than parameters, and that effort is not zero throughout.
 
     A channel without samples is skipped if it is optional, or ``unmeasured`` ``(c,)`` in all recordings, and if other

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, block_diag, lapack
 
-from inertid_ros.core.arrays import Array, column_counts
-from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.arrays import Array, append_rows, column_counts, one_thread, r_factor, r_factor_of_blocks
 from inertid_ros.core.errors import ExcitationError, IdentificationError
-from inertid_ros.core.qr import append_rows, r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.kinematics import BATCH

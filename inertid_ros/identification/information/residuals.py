@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from inertid_ros.core.arrays import Array, column_counts
+from inertid_ros.core.arrays import Array, Indices, Mask, column_counts
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.kinematics import BATCH, batches
@@ -31,7 +30,7 @@ _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
 _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
-def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bool_]]) -> Array:
+def effective_fraction(residuals: Sequence[Array], masks: Sequence[Mask]) -> Array:
     """Share of independent samples per joint, in (0, 1].
 
     The share is the reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag
@@ -51,7 +50,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
     return np.array([_fraction([(residual[:, j], mask[:, j]) for residual, mask in pairs]) for j in joints])
 
 
-def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
+def _fraction(channels: Sequence[tuple[Array, Mask]]) -> float:
     """Share of independent samples of one joint, from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
     for limit in (_FIRST_LAGS, longest):  # the first lags suffice for most residuals
@@ -97,7 +96,7 @@ class BlockSums:
     """
 
     grams: tuple[Array, ...]
-    larger: tuple[NDArray[np.intp], ...]
+    larger: tuple[Indices, ...]
 
     def levels(self, metrics: Sequence[Array], weights: Array) -> tuple[Array, float]:
         """Noise variance ``(c,)`` from small blocks, zero without blocks; and factor from larger blocks, at least one.
@@ -199,7 +198,7 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
     return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
 
 
-def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) -> list[NDArray[np.intp]]:
+def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) -> list[Indices]:
     """Per recording, region ``(N,)`` of the joint's motion for every sample; empty without samples or without a joint.
 
     Regions are ranges of the position with equally many samples, separate for both directions of motion.
@@ -214,7 +213,7 @@ def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) 
     return [2 * np.searchsorted(edges, samples.q[:, position]) + (samples.v[:, velocity] > 0) for samples in recordings]
 
 
-def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
+def _pieces(lengths: Sequence[int]) -> tuple[list[Indices], int, tuple[Indices, ...]]:
     """Piece ``(N,)`` of every sample, per recording; number of pieces; longer piece of every piece, per partition.
 
     Pieces may be empty if a recording has few samples.
@@ -233,7 +232,7 @@ def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[
     return pieces, count * per_file, tuple(longer)
 
 
-def _add(grams: Array, blocks: NDArray[np.intp], columns: Array, weight: float) -> None:
+def _add(grams: Array, blocks: Indices, columns: Array, weight: float) -> None:
     """Add the outer products of columns ``(s, k)`` to the blocks ``(k,)`` that they belong to."""
     if (np.diff(blocks) < 0).any():
         order = np.argsort(blocks, kind="stable")

@@ -6,9 +6,8 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, pseudo_inertia
-from inertid_ros.core.qr import r_factor
 
 _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
 

@@ -9,17 +9,15 @@ allow ([Lee2019]_ eq. 3.3.24). The entropic, pullback and geodesic distances of 
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask, is_positive_definite
 from inertid_ros.core.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
     from_pseudo_inertia,
     pseudo_inertia,
 )
-from inertid_ros.core.qr import is_positive_definite
 from inertid_ros.identification.information.information import Information
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
@@ -173,7 +171,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
 
 
-def contradicted_friction(model: RobotModel, information: Information) -> NDArray[np.intp]:
+def contradicted_friction(model: RobotModel, information: Information) -> Indices:
     """Columns of drive parameters whose prior exceeds the joints' measurements; fits replace the prior by zero."""
     layout, prior = model.layout, model.prior
     scale, excited = _drive_scale(layout, information)
@@ -182,7 +180,7 @@ def contradicted_friction(model: RobotModel, information: Information) -> NDArra
     return np.asarray(positive[excited[positive] & beyond])
 
 
-def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, NDArray[np.bool_]]:
+def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, Mask]:
     """Drive parameters ``(p,)`` that explain a small share of their channels' measurement, and mask of excited ones."""
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)

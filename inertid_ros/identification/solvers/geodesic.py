@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from scipy.linalg import block_diag
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, marginal_hessian, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
     BODY_PARAMETERS,
@@ -20,7 +20,6 @@ from inertid_ros.core.inertial_parameters import (
     from_pseudo_inertia,
     pseudo_inertia,
 )
-from inertid_ros.core.qr import marginal_hessian, semidefinite_root
 
 from .convex_program import ConvexProgram, Solution
 from .coordinates import PULLBACK, TRACE, Entropic, Riemannian

@@ -20,10 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag, lapack
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, append_rows, is_positive_definite
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.core.qr import append_rows, is_positive_definite
 
 from .convex_program import ConvexProgram, Solution
 

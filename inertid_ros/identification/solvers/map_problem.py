@@ -8,10 +8,9 @@ import numpy as np
 import scipy
 from scipy.linalg import block_diag
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, marginal_hessian
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_distance
-from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import Equations

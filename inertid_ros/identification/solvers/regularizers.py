@@ -7,13 +7,11 @@ do not depend on units and frames; the Euclidean regularizer does, and serves as
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask, inverse_root, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.robot.layout import ParameterLayout
 
 from . import coordinates as distances
@@ -151,7 +149,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
 
 
 def prior_spread_of_largest_evidence(
-    R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization, held: NDArray[np.bool_]
+    R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization, held: Mask
 ) -> float:
     """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
@@ -175,7 +173,7 @@ def prior_spread_of_largest_evidence(
     return float(np.clip(np.sqrt(variance), _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD))
 
 
-def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Array:
+def covariance_root(R: Array, solution: Solution, free: Mask) -> Array:
     """Root of the inverse Hessian of a solution in the free columns ``(p,)``, in normalised coordinates."""
     try:
         prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, IntArray
 from inertid_ros.core.errors import InertidError, ModelError, optional_module
 from inertid_ros.core.worker import Worker, WorkerProcess
 
@@ -114,9 +113,9 @@ class Mesh:
     """
 
     vertices: Array
-    triangles: NDArray[np.int64]
+    triangles: IntArray
     hull_vertices: Array
-    hull_triangles: NDArray[np.int64]
+    hull_triangles: IntArray
 
 
 class Unreadable(NamedTuple):
@@ -254,6 +253,6 @@ def _reason(text: str) -> str:
     return next((line for line in lines if line and not line.startswith("Could not load resource")), "")
 
 
-def _corners(triangle: Callable[[int], Any], count: int) -> NDArray[np.int64]:
+def _corners(triangle: Callable[[int], Any], count: int) -> IntArray:
     rows = [(corners[0], corners[1], corners[2]) for corners in map(triangle, range(count))]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 
@@ -129,7 +128,7 @@ class DoubtfulLimits:
 
 
 def doubtful_limits(
-    names: tuple[str, ...], limits: JointLimits, slides: NDArray[np.bool_], length: float
+    names: tuple[str, ...], limits: JointLimits, slides: Mask, length: float
 ) -> tuple[DoubtfulLimits, ...]:
     """Position and velocity limits that are impossible in SI units.
 
@@ -156,7 +155,7 @@ def doubtful_limits(
 
 
 def _doubtful(
-    key: str, names: tuple[str, ...], values: Array, which: NDArray[np.bool_], units: tuple[str, str, float]
+    key: str, names: tuple[str, ...], values: Array, which: Mask, units: tuple[str, str, float]
 ) -> DoubtfulLimits:
     """Limits of the joints ``which``; ``values`` are ``(n, 2)`` for positions, ``(n, 1)`` for velocities."""
     si, looks_like, factor = units
@@ -176,13 +175,13 @@ def _doubtful(
     )
 
 
-def _power_of_ten(values: Array) -> NDArray[np.bool_]:
+def _power_of_ten(values: Array) -> Mask:
     """True if each limit is a power of ten, which stands for no limit."""
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.log10(np.abs(values))
         return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)
 
 
-def _whole_turns(values: Array) -> NDArray[np.bool_]:
+def _whole_turns(values: Array) -> Mask:
     halves = np.round(np.nan_to_num(values) / np.pi)
     return (np.abs(halves) <= 2 * _MAX_TURNS) & (np.abs(np.nan_to_num(values) - np.pi * halves) < _TURN_ROUNDING)

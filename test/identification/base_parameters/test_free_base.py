@@ -9,8 +9,8 @@ from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_model, special_model
 from support.robots.space_robot import REGROUPED, TABLE_5, TABLE_5_ORDER, TRUE, bodies
 
+from inertid_ros.core.arrays import r_factor
 from inertid_ros.core.inertial_parameters import NAMES
-from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.base_parameters.closed_form import minimal_parameters
 from inertid_ros.identification.base_parameters.kinematic_tree import KinematicTree, kinematic_tree, tidied
 from inertid_ros.identification.base_parameters.numeric import base_parameters

@@ -7,8 +7,8 @@ from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 
 from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import r_factor
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.qr import r_factor
 from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters, minimal_parameters
 from inertid_ros.identification.base_parameters.kinematic_tree import KinematicTree, kinematic_tree

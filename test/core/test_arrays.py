@@ -1,9 +1,9 @@
-"""Roots of matrices and of their inverses, without squares."""
+"""Roots of matrices and of their inverses, without squares; linear algebra with one thread."""
 
 import numpy as np
 import pytest
 
-from inertid_ros.core.qr import inverse_root, r_factor, r_factor_of_blocks, semidefinite_root
+from inertid_ros.core.arrays import inverse_root, one_thread, r_factor, r_factor_of_blocks, semidefinite_root
 
 
 def test_semidefinite_root_of_columns_of_very_different_size():
@@ -53,3 +53,24 @@ def test_blocks_of_columns_give_the_r_factor_of_all_rows(seed: int):
     scale = np.maximum(np.linalg.norm(expected, axis=0), 1e-300)
     np.testing.assert_array_equal(np.tril(R, -1), 0.0)
     np.testing.assert_allclose((R / scale).T @ (R / scale), (expected / scale).T @ (expected / scale), atol=1e-13)
+
+
+def _threads(threadpoolctl):
+    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_one_thread_within_and_as_many_as_before_afterwards():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    @one_thread()
+    def work():
+        np.linalg.qr(np.eye(3))
+        return _threads(threadpoolctl)
+
+    with threadpoolctl.threadpool_limits(2):
+        before = _threads(threadpoolctl)
+        assert work() == {1}
+        with pytest.raises(ValueError), one_thread():
+            assert _threads(threadpoolctl) == {1}
+            raise ValueError
+        assert _threads(threadpoolctl) == before
