@@ -22,7 +22,7 @@ from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.excitation.constraints.motion_constraints import surroundings
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan_file import load_motion

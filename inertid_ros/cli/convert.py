@@ -7,10 +7,9 @@ from inertid_ros.cli.printing import deliver
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.outputs import check_file, move_file, scratch_beside
-from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, Storage
-from inertid_ros.data.files.bag_writing import check_bag, write_bag
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, Storage, check_bag, write_bag
+from inertid_ros.data.files.foreign_files import TABLE_CHANNELS, TABLE_SUFFIXES, write_table
 from inertid_ros.data.files.loading import load_recording, write_npz
-from inertid_ros.data.files.table_writing import TABLE_CHANNELS, TABLE_SUFFIXES, write_table
 from inertid_ros.data.recording import COMMAND_CHANNELS, Recording
 
 from .settings import configuration, inputs

@@ -17,7 +17,7 @@ from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError, one_line
 from inertid_ros.core.formats import open_file, read_text, read_yaml
-from inertid_ros.data.files.array_reading import from_parquet
+from inertid_ros.data.files.foreign_files import from_parquet
 from inertid_ros.fleet.fetching import FleetError, resolved
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits

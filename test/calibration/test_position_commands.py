@@ -14,8 +14,8 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.errors import ConfigurationError, ModelError, RecordingError
+from inertid_ros.data.files.foreign_files import write_table
 from inertid_ros.data.files.loading import load_recording, write_npz
-from inertid_ros.data.files.table_writing import write_table
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.report.results import Result

@@ -16,7 +16,7 @@ import yaml
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
 
 INERTID = (sys.executable, "-c", "import sys; from inertid_ros.cli.main import main; sys.exit(main(sys.argv[1:]))")

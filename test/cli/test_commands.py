@@ -15,8 +15,8 @@ from support.recordings.synthetic_calibration import held_recording, synthetic_c
 
 from inertid_ros.cli import main as cli
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model

@@ -8,7 +8,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 

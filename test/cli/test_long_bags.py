@@ -9,8 +9,8 @@ from support.recordings.synthetic_calibration import Case, synthetic_case
 from inertid_ros.cli import main as cli
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.files import loading
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.bag_reading import bag_parts
-from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.fleet.jobs import bag_job
 from inertid_ros.identification.information.information_file import information_from_bytes
 

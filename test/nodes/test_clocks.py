@@ -20,7 +20,7 @@ from support.nodes.armed_excitation import PARAMETERS, excitation_in  # noqa: E4
 from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
 from support.nodes.two_links import URDF  # noqa: E402
 
-from inertid_ros.data.files.bag_writing import write_bag  # noqa: E402
+from inertid_ros.data.files.bag_backends import write_bag  # noqa: E402
 from inertid_ros.data.recording import Recording  # noqa: E402
 from inertid_ros.nodes.robot_states import SimulatedTime  # noqa: E402
 from inertid_ros.ros.conversions import to_time  # noqa: E402

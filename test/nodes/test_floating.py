@@ -14,7 +14,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.config.robot import RobotOptions, WheelOptions
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model

@@ -19,7 +19,7 @@ from inertid_ros.calibration.planning import ExcitationJob, prepare_motion  # no
 from inertid_ros.config.excitation import ExcitationOptions  # noqa: E402
 from inertid_ros.core.errors import InertidError  # noqa: E402
 from inertid_ros.core.worker import Worker  # noqa: E402
-from inertid_ros.data.files.bag_writing import write_bag  # noqa: E402
+from inertid_ros.data.files.bag_backends import write_bag  # noqa: E402
 from inertid_ros.msg import IdentifierStatus  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
 from inertid_ros.ros.topics import LATCHED  # noqa: E402

@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.action import Identify
 from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.ros.received_parameters import from_inertial_parameters

@@ -19,7 +19,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import convert, excite, identify, init, payload, perturb
 from inertid_ros.cli import main as cli
 from inertid_ros.core.outputs import MANIFEST
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.report.results import Result
 

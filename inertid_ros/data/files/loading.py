@@ -24,8 +24,8 @@ from inertid_ros.data.recording import (
 )
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .array_reading import LEROBOT_INFO, is_named, named_arrays, read_lerobot, read_mat, read_parquet
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
+from .foreign_files import LEROBOT_INFO, is_named, named_arrays, read_lerobot, read_mat, read_parquet
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
 from .table_reading import read_table
@@ -47,7 +47,7 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     """Load an ``.npz``, Parquet or MATLAB file, a table of text, a LeRobot data set, or a bag, by the content.
 
     Raises RecordingError: the file has another format or is unreadable; see :func:`read_npz`,
-    :func:`.table_reading.read_table`, :mod:`.array_reading` and :func:`.bag_reading.read_bag`.
+    :func:`.table_reading.read_table`, :mod:`.foreign_files` and :func:`.bag_reading.read_bag`.
 
     Parameters
     ----------

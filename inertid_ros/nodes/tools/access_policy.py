@@ -25,7 +25,7 @@ from std_msgs.msg import String
 from inertid_ros.config.nodes import CalibrateOptions, MeasurePayloadOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import write_file
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.calibrate import CalibrationFlow

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import OutputError, RecordingError
-from inertid_ros.data.files.bag_backends import bag_backend, typestore
+from inertid_ros.data.files.bag_backends import bag_backend, recorded_messages, recorded_topics, typestore, write_bag
 from inertid_ros.data.files.bag_opening import open_playback
-from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.messages import layout_of
 from inertid_ros.data.recording import Recording
 

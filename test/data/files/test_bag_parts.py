@@ -7,8 +7,8 @@ import pytest
 
 from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.data.files import loading
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.bag_reading import OnlyWholeError, bag_parts, read_bag
-from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording

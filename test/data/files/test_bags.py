@@ -11,10 +11,9 @@ from support.recordings.message_bag import MessageBag as Bag
 from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.core.outputs import MANIFEST
-from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, write_bag
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording, read_npz, write_npz
 from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.data.recording import Recording

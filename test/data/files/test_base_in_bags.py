@@ -8,9 +8,8 @@ import pytest
 from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.files.bag_backends import BagMessage
+from inertid_ros.data.files.bag_backends import BagMessage, recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
 from inertid_ros.data.messages import WRENCH_STAMPED, encode, tare_topic
 from inertid_ros.data.recording import Recording

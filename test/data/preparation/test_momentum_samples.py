@@ -8,7 +8,7 @@ from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import ConfigurationError, RecordingError
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.simulation.free_floating import float_freely, measured

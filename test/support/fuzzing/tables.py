@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.data.files.array_reading import LEROBOT_INFO, pyarrow
+from inertid_ros.data.files.foreign_files import LEROBOT_INFO, TABLE_SUFFIXES, pyarrow, write_table
 from inertid_ros.data.files.loading import load_recording, read_npz
-from inertid_ros.data.files.table_writing import TABLE_SUFFIXES, write_table
 from inertid_ros.excitation.constraints.collision_objects import srdf_pairs
 from inertid_ros.fleet.catalogue import read_catalogue
 

@@ -11,7 +11,7 @@ import yaml
 from rclpy.executors import SingleThreadedExecutor
 from support.nodes.two_links import URDF
 
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.excitation.node import Excitation

@@ -1,4 +1,4 @@
-"""Recordings of other tools: Parquet files, LeRobot data sets, MATLAB files, ``.npz`` files with other names."""
+"""Files of other tools: Parquet, LeRobot data sets, MATLAB, ``.npz`` with other names; and tables to write for them."""
 
 import io
 import struct
@@ -13,15 +13,17 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, RecordingError, optional_module
-from inertid_ros.core.formats import Budget, open_file, read_json, read_text
-
-from .table_reading import columns_read, is_quantity, is_time
+from inertid_ros.core.formats import Budget, csv_text, open_file, read_json, read_text
+from inertid_ros.core.outputs import write_file
+from inertid_ros.data.files.table_reading import columns_read, is_quantity, is_time
+from inertid_ros.data.recording import COMMAND_CHANNELS, Recording
 
 LEROBOT_INFO = Path("meta") / "info.json"
 _LEROBOT_FEATURES = {
     "position": "observation.state", "velocity": "observation.velocity", "effort": "observation.effort"}
 _EPISODE_GAP_S = 1.0  # a motion must not seem to lead from one episode to the next
 _MAT_HEADER_BYTES, _MAT_COMPRESSED = 128, 15
+TABLE_CHANNELS = ("time", "position", "velocity", "effort", *COMMAND_CHANNELS)
 
 
 def named_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -173,3 +175,44 @@ def _one_after_another(time: Array, episode: np.ndarray) -> Array:
     shift = np.zeros(len(time))
     shift[begins] = time[begins - 1] - time[begins] + _EPISODE_GAP_S
     return np.asarray(time + np.cumsum(shift))
+
+
+def write_table(recording: Recording, path: Path, overwrite: bool) -> None:
+    """Write time, motion, efforts and commands of the joints, in the format of the suffix; other channels do not fit.
+
+    Raises OutputError: the file cannot be written. Raises RecordingError: PyArrow is not installed.
+    """
+    write_file(path, _WRITERS[path.suffix](recording), overwrite or None)
+
+
+def _columns(recording: Recording) -> dict[str, np.ndarray]:
+    columns = {"time": recording.time}
+    for quantity in TABLE_CHANNELS[1:]:
+        values = getattr(recording, quantity)
+        if values is not None:
+            columns |= {f"{joint}_{quantity}": column
+                for joint, column in zip(recording.joint_names, values.T, strict=True)}
+    return columns
+
+
+def _csv(recording: Recording) -> bytes:
+    columns = _columns(recording)
+    return csv_text([columns, *np.column_stack(list(columns.values())).tolist()]).encode()
+
+
+def _parquet(recording: Recording) -> bytes:
+    arrow, out = pyarrow(), io.BytesIO()
+    arrow.parquet.write_table(arrow.table(_columns(recording)), out)
+    return out.getvalue()
+
+
+def _mat(recording: Recording) -> bytes:
+    out = io.BytesIO()
+    channels = {key: getattr(recording, key) for key in TABLE_CHANNELS if getattr(recording, key) is not None}
+    names = np.array(recording.joint_names, dtype=object)
+    scipy.io.savemat(out, {"joint_names": names, **channels}, do_compression=True)
+    return out.getvalue()
+
+
+_WRITERS = {".csv": _csv, ".parquet": _parquet, ".mat": _mat}
+TABLE_SUFFIXES = tuple(_WRITERS)
