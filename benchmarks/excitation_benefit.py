@@ -29,12 +29,10 @@ from inertid_ros.identification.solvers.coordinates import (
     prior_covariance_root,
 )
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 SEEDS, DURATION_S = range(10), 10.0
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

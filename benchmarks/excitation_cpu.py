@@ -30,8 +30,7 @@ from tables import ROOT, machine, publish, table
 from inertid_ros.action import Excite
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.motions import FourierBasis, LinearTrajectory
-from inertid_ros.excitation.plan import plan_of
-from inertid_ros.excitation.plan_file import plan_text
+from inertid_ros.excitation.plan import plan_of, plan_text
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf

@@ -10,9 +10,9 @@ from studies.payload_study import CalibratedPanda, random_box
 from tables import machine, publish, table
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.monitoring.causal_filter import CausalFilter
 from inertid_ros.monitoring.change_detector import Cause, ChangeDetector
 from inertid_ros.monitoring.online_identification import NOTHING_FORGOTTEN
+from inertid_ros.monitoring.streams import CausalFilter
 
 ARMS, QUIET_S, CHANGE_S = 10, 61.0, 6.0
 FORGETTING = {

@@ -22,9 +22,8 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.body_changes import load_bodies, perturb
+from inertid_ros.robot.body_changes import load_bodies, perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 

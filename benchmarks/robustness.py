@@ -20,9 +20,8 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 
 FIXED_HZ, ALLOWED = 5.0, 1.1

@@ -14,12 +14,10 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.validation import Validation, validate
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 
 def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:

@@ -25,11 +25,10 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.excitation.constraints.motion_constraints import surroundings
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 # The held-out motion must only be different: the best of four random starts, not improved.
 HELD_OUT = ("--set=excitation.seed=1", "--set=excitation.starts=4", "--set=excitation.improved=0")

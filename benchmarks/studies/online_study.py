@@ -15,17 +15,15 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import Change, ChangeDetector, with_stream_noise
 from inertid_ros.monitoring.online_identification import OnlineIdentification
+from inertid_ros.monitoring.streams import CausalFilter, StreamOptions
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
-from inertid_ros.robot.body_changes import load_bodies
+from inertid_ros.robot.body_changes import load_bodies, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 from .payload_study import CalibratedPanda, box_load
 from .simulated_panda import MODEL, START, SimulatedPanda

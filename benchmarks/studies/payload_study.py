@@ -21,11 +21,9 @@ from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, payload_offline
 from inertid_ros.payload.payload import Payload
 from inertid_ros.report.results import Result
-from inertid_ros.robot.body_changes import load_bodies
+from inertid_ros.robot.body_changes import load_bodies, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.plan_recording import homogeneous_box, simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, homogeneous_box, simulate
 
 from .simulated_panda import ACCELERATION, MODEL, START, SimulatedPanda
 

@@ -17,8 +17,8 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import CalibrationOutcome
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import float_freely, measured
 
 from .spoilt_recordings import SPOILT

@@ -15,9 +15,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS, SECONDS, RATE_HZ = 3, 8.0, 100.0
 BETWEEN_BODIES, BETWEEN_FRICTION = 0.02, 0.05  # standard deviations between robots, relative

@@ -16,12 +16,10 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.robot.body_changes import load_bodies, perturb
+from inertid_ros.robot.body_changes import load_bodies, perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 MODEL = RobotOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})

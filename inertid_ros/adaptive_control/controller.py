@@ -18,8 +18,7 @@ import pinocchio as pin
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
-from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
-from inertid_ros.robot.drives import fading_direction, friction_direction
+from inertid_ros.regressors.drives import DriveMotion, drive_torque, fading_direction, friction_direction
 from inertid_ros.robot.model import RobotModel
 
 from . import inertial_manifold as manifold

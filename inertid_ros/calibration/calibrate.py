@@ -52,7 +52,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import given_prior
-from .floating_prediction import prediction_errors
+from .validation import prediction_errors
 
 _log = NoticeLogger(__name__)
 

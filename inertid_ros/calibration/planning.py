@@ -22,8 +22,7 @@ from inertid_ros.excitation.constraints.motion_constraints import Surroundings, 
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.plan import Plan, slower
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import Plan, load_motion, slower
 from inertid_ros.excitation.planning.inspection import (
     Inspection,
     closest_approach,

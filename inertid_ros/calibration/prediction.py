@@ -1,4 +1,7 @@
-"""Predict torque from identified parameters: along a motion for feed-forward control, or of a recording by cause."""
+"""Predict torque from identified parameters: along a motion for feed-forward control, or of a recording by cause.
+
+On a free base also its centre of mass, momentum and contact wrenches ([vanDerGaag2024]_ sec. IV-B, eq. 4.1).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,23 +10,27 @@ from pathlib import Path
 import attrs
 import numpy as np
 
+from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.rotations import cross, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.regressors.equations import equations_of, prediction_variance
+from inertid_ros.excitation.plan import Plan, load_motion
+from inertid_ros.regressors.equations import Equations, dense_equations, equations_of, prediction_variance
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.report.results import Result
+from inertid_ros.robot.contacts import wrenches_of_force
+from inertid_ros.robot.kinematics import batches
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.model import RobotModel
 
-from .dataset import Dataset
-from .whole_body import WholeBodyQuantity, whole_body_quantities
+_AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,24 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
         np.where(model.limits.effort > 0, model.limits.effort, np.inf))
     check_efforts(prediction.torque, prediction.limit, recorded, motion.time, path)
     return prediction
+
+
+@dataclass(frozen=True)
+class WholeBodyQuantity:
+    """Quantity of a whole robot at the usable samples of a recording.
+
+    Attributes
+    ----------
+    name : quantity with its frame and unit
+    channels : ``c`` names
+    value : (N, c), NaN if unknown
+    deviation : (N, c), standard deviation of ``value`` by the covariance of the parameters
+    """
+
+    name: str
+    channels: tuple[str, ...]
+    value: Array
+    deviation: Array
 
 
 @dataclass(frozen=True)
@@ -173,3 +198,79 @@ def check_efforts(
         raise ExcitationError(
             f"{where}: {joint_names[joint]} needs {abs(torque[row, joint]):.3g} N m or N at {time[row]:.2f} s, and the"
             f" URDF allows {limit[joint]:.3g}; move slower")
+
+
+def whole_body_quantities(
+    equations: Equations, parameters: Array, covariance: Array, parts: Sequence[Samples]
+) -> tuple[WholeBodyQuantity, ...]:
+    """Centre of mass, momentum about it, and the error of wrenches that are predicted from joint torques.
+
+    The frame is the world, or the base for equations of momentum, which do not contain the pose of the base. A fixed
+    base has none of these. Errors of wrenches need contacts that measure whole wrenches.
+    """
+    model, in_world = equations.model, equations.equation_type != MomentumEquations.equation_type
+    if not model.free:
+        return ()
+    usable = [part.select(np.flatnonzero(part.usable)) for part in parts]
+    batched = [part.select(rows) for part in usable for rows in batches(len(part))]
+    frame = "world" if in_world else "base"
+    names = tuple(f"{part} {axis}" for part in ("linear", "angular") for axis in _AXES)
+    value, deviation = _joined([_centroidal(model, parameters, covariance, batch, in_world) for batch in batched])
+    out = [WholeBodyQuantity(f"centre of mass, {frame} [m]", _AXES, value[:, :3], deviation[:, :3]),
+        WholeBodyQuantity(f"momentum about it, {frame} [N s, N m s]", names, value[:, 3:], deviation[:, 3:])]
+    if model.contacts and model.ground is None:
+        names = tuple(f"{contact.name} {part} {axis}"
+            for contact in model.contacts for part in ("force", "torque") for axis in _AXES)
+        errors = _joined([_wrench_errors(equations, parameters, covariance, batch) for batch in batched])
+        out.append(WholeBodyQuantity("measured minus predicted wrench [N, N m]", names, *errors))
+    return tuple(out)
+
+
+def _joined(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    values, deviations = zip(*pairs, strict=True)
+    return np.concatenate(values), np.concatenate(deviations)
+
+
+def _centroidal(model: RobotModel, parameters: Array, covariance: Array, samples: Samples, in_world: bool
+        ) -> tuple[Array, Array]:
+    """Centre of mass, linear momentum and angular momentum about it ``(k, 9)``, and their standard deviations."""
+    equations, size = MomentumEquations(model), model.layout.inertial_size
+    x, q = parameters[:size], samples.q
+    surge, sway = (equations.regressor(q, np.tile(velocity, (len(q), 1)))  # of the base alone, at 1 m/s along x and y
+        for velocity in np.eye(model.velocities)[:2])
+    mass, moments = surge[:, :1], np.stack([sway[:, 5], -surge[:, 5], surge[:, 4]], axis=1)
+    centre = (moments @ x) / (mass @ x)
+    of_centre = (moments - centre[:, :, None] * mass) / (mass @ x)[:, :, None]
+    momentum = equations.regressor(q, samples.v)
+    linear, of_linear = momentum[:, :3] @ x, momentum[:, :3]
+    angular = momentum[:, 3:] @ x - cross(centre, linear)
+    of_angular = momentum[:, 3:] + skew(linear) @ of_centre - skew(centre) @ of_linear
+    value, slope = np.stack([centre, linear, angular], axis=1), np.stack([of_centre, of_linear, of_angular], axis=1)
+    if in_world:
+        turn = rotation_matrices(q[:, None, 3:7])
+        value, slope = (turn @ value[..., None])[..., 0], turn @ slope
+        value[:, 0] += q[:, :3]
+    return value.reshape(-1, 9), _deviation(slope.reshape(len(q), 9, size), covariance[:size, :size])
+
+
+def _wrench_errors(equations: Equations, parameters: Array, covariance: Array, samples: Samples
+        ) -> tuple[Array, Array]:
+    """Measured minus predicted wrenches ``(k, 6 c)`` of ``c`` contacts, and their standard deviations.
+
+    Joint torque and measured wrenches are one side of the equations, so that what the parameters do not explain is the
+    generalized force of this difference.
+    """
+    every = replace(samples, mask=np.ones_like(samples.mask))
+    (blocks,) = dense_equations(equations, every, len(every))
+    rows = np.zeros((len(samples), equations.count, len(parameters)))
+    for channel, (columns, (block, _)) in enumerate(zip(equations.columns, blocks, strict=True)):
+        rows[:, channel, columns] = block
+    explain = wrenches_of_force(equations.model, samples.q)
+    error = (explain @ (samples.tau - equations.predict(parameters, samples))[..., None])[..., 0]
+    error[~samples.mask.all(axis=1)] = np.nan
+    return error, _deviation(explain @ rows, covariance)
+
+
+def _deviation(slope: Array, covariance: Array) -> Array:
+    """Standard deviations ``(k, c)`` of values with slopes ``(k, c, p)`` in the parameters."""
+    return np.sqrt(np.maximum(np.sum(slope @ covariance * slope, axis=2), 0.0))

@@ -13,8 +13,7 @@ from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.excitation.constraints.constraint import Clearance
-from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.plan_file import joint_trajectory_text, plan_text
+from inertid_ros.excitation.plan import Plan, joint_trajectory_text, plan_text
 from inertid_ros.excitation.planning.inspection import USAGE_CHANNELS
 from inertid_ros.excitation.planning.planner import PlanningProgress
 from inertid_ros.report.pages import motion_files

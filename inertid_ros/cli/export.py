@@ -10,7 +10,7 @@ from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.formats import csv_text
 from inertid_ros.core.inertial_parameters import NAMES
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.identification.assessment.parameter_samples import sample_parameters
+from inertid_ros.identification.assessment.posterior import sample_parameters
 from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.simulation.export import Export, export
 

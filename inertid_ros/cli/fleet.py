@@ -9,9 +9,8 @@ from typing import Any
 from inertid_ros.cli.printing import Columns, deliver, number, print_records, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.fleet.catalogue import read_catalogue
+from inertid_ros.fleet.catalogue import optional, read_catalogue
 from inertid_ros.fleet.cluster import cluster
-from inertid_ros.fleet.fetching import optional
 from inertid_ros.fleet.jobs import fleet_configuration
 from inertid_ros.fleet.results import FLEET_PAGE, TABLES, fleet_content, fleet_tables, render_fleet_page, write_tables
 from inertid_ros.fleet.run import run_fleet

@@ -12,7 +12,7 @@ from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.report.report_content import records
 from inertid_ros.report.results import REPORT, Result, as_written

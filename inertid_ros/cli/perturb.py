@@ -12,9 +12,8 @@ from inertid_ros.config.structuring import structure
 from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.report_content import records
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 from .settings import configuration, inputs
 

@@ -10,7 +10,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.formats import csv_text
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.excitation.plan_file import joint_trajectory_text
+from inertid_ros.excitation.plan import joint_trajectory_text
 from inertid_ros.report.results import Result
 
 from .printing import deliver, percent, print_table

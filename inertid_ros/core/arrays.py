@@ -6,13 +6,14 @@ limits the threads if it is installed. Without this limit, fits take up to three
 """
 
 import contextlib
+import importlib
 from collections.abc import Generator, Iterable
 from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -35,7 +36,7 @@ def r_factor(matrix: Array) -> Array:
     if rows == 0:
         return np.zeros((columns, columns))
     if rows < columns:
-        factored, *_ = lapack.dgeqrf(np.asfortranarray(matrix))
+        factored, *_ = scipy.linalg.lapack.dgeqrf(np.asfortranarray(matrix))
         return np.vstack([np.triu(factored), np.zeros((columns - rows, columns))])
     return np.ascontiguousarray(append_rows(np.zeros((columns, columns), order="F"), np.array(matrix.T, order="C")))
 
@@ -50,7 +51,8 @@ def append_rows(R: Array, columns: Array) -> Array:
     """
     if not len(R):
         return R
-    factored, *_ = lapack.dtpqrt(0, min(_PANEL_COLUMNS, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
+    panel = min(_PANEL_COLUMNS, len(R))
+    factored, *_ = scipy.linalg.lapack.dtpqrt(0, panel, R, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
 
 
@@ -115,7 +117,7 @@ def inverse_root(rows: Array) -> Array:
     R = r_factor(rows)
     diagonal = np.abs(np.diagonal(R))
     if diagonal.min(initial=np.inf) > np.finfo(float).eps * diagonal.max(initial=0.0):
-        return np.asarray(lapack.dtrtri(R)[0])
+        return np.asarray(scipy.linalg.lapack.dtrtri(R)[0])
     _, values, right = np.linalg.svd(R)
     determined = values > len(R) * np.finfo(float).eps * values.max(initial=0.0)
     return np.asarray(right.T * np.where(determined, 1 / np.where(determined, values, 1.0), 0.0))
@@ -145,4 +147,5 @@ def _thread_controller() -> Any:
         from threadpoolctl import ThreadpoolController
     except ImportError:
         return None
+    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
     return ThreadpoolController()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from inertid_ros import __version__
 from inertid_ros.core.errors import InertidError
 
-from .fetching import FleetError, optional
+from .catalogue import FleetError, optional
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, Indices, Mask, semidefinite_root
-from inertid_ros.fleet.hierarchy import Likelihoods, Population, fit_population
+from inertid_ros.fleet.mixed_models import Likelihoods, Population, fit_population
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.outputs import write_file
-from inertid_ros.fleet.fetching import optional
+from inertid_ros.fleet.catalogue import optional
 from inertid_ros.fleet.model_distribution import benjamini_hochberg
 from inertid_ros.fleet.run import BagOutcome, FleetOutcome, ModelPopulation, used_bags
 from inertid_ros.report.pages import rendered

@@ -16,9 +16,8 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.fleet import model_distribution
-from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
+from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem, fetched_text, file_state
 from inertid_ros.fleet.cluster import Cluster, Failed
-from inertid_ros.fleet.fetching import file_state, read_text
 from inertid_ros.fleet.jobs import JobResult, bag_job, estimate_job, key_of, robot_job
 from inertid_ros.fleet.store import FileStates, ResultStore, prepared_folder
 from inertid_ros.identification.assessment.gate import Verdict
@@ -168,7 +167,7 @@ class _Run:
         texts, hashes, refused = dict[str, str](), dict[str, str](), dict[str, str]()  # by URL
         for url in dict.fromkeys(robot.urdf for robot in robots.values()):
             try:
-                texts[url] = read_text(url)
+                texts[url] = fetched_text(url)
                 hashes[url] = model_hash(texts[url])
             except InertidError as error:
                 refused[url] = f"{url}: {str(error).removeprefix(f'{url}: ')}"

@@ -24,7 +24,7 @@ from inertid_ros.identification.solvers.coordinates import (
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
-from .causal_filter import CausalFilter, StreamOptions
+from .streams import CausalFilter, StreamOptions
 
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
 _TORQUE_STATES = 100

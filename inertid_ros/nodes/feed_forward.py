@@ -32,7 +32,7 @@ from inertid_ros.ros.conversions import NANOSECONDS, TrajectoryArrays, from_join
 from inertid_ros.ros.diagnostics import STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import stored_parameters
-from inertid_ros.ros.subscriber import ParameterSubscriber
+from inertid_ros.ros.received_parameters import ParameterSubscriber
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .spin import run_node

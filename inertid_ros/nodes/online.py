@@ -19,9 +19,8 @@ from inertid_ros.core.errors import IdentificationError, InertidError, Recording
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.monitoring.change_detector import Cause, Change
-from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, followed_robot
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, PayloadGoal, PayloadProgress, followed_robot
 from inertid_ros.monitoring.online_identification import OnlineEstimate
-from inertid_ros.monitoring.payload_measurement import PayloadGoal, PayloadProgress
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
 from inertid_ros.payload.offline import PayloadOutcome
 from inertid_ros.report.results import Result

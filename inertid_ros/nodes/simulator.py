@@ -24,10 +24,9 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.samples import StateSample
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.body_changes import load_bodies, perturb
+from inertid_ros.robot.body_changes import load_bodies, perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
 from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare, guard, read

@@ -18,7 +18,7 @@ from inertid_ros.robot.contacts import on_ground, turn_base_rows
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
-from . import drive_regressor as drives
+from . import drives
 from . import rigid_body_regressor as bodies
 from .equations import Equations, RowWriter
 

@@ -21,7 +21,7 @@ from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
-from inertid_ros.robot.urdf.standing import standing_on
+from inertid_ros.robot.urdf.text import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of

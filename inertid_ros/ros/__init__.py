@@ -1,5 +1,5 @@
 """The boundary to ROS 2: messages, topics, parameters, diagnostics. Modules here do not import ``nodes`` or ``cli``."""
 
-from .subscriber import ParameterSubscriber
+from .received_parameters import ParameterSubscriber
 
 __all__ = ["ParameterSubscriber"]

@@ -25,10 +25,9 @@ from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.interval_motion import IntervalLimits, IntervalMotion, direction_combinations
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.joints import JointLimits
-from inertid_ros.robot.urdf_writing import write_urdf
 
 from .example_robots import legged_robot, packaged_urdf
 from .free_floating import RATE_NOISE, float_freely, measured

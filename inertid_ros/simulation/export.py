@@ -25,10 +25,10 @@ from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.report.results import Result
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import full_model, position_range
-from inertid_ros.robot.urdf_writing import write_urdf
 
 from .mujoco_model import import_mujoco, joint_frames, refusals
 

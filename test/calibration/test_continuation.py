@@ -18,7 +18,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.core.inertial_parameters import geodesic_distance, karcher_mean, transform
 from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.report.results import Result
-from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.robot.body_changes import write_urdf
 
 EVERY_TERM_SHARED = {"changing_terms": ()}
 

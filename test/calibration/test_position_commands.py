@@ -19,9 +19,8 @@ from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.report.results import Result
-from inertid_ros.robot.body_changes import load_bodies, perturb
+from inertid_ros.robot.body_changes import load_bodies, perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 VISCOUS, COULOMB, DELAY_S, JOINTS = 0.4, 0.3, 0.02, 2
 

@@ -8,7 +8,7 @@ import pytest
 from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.calibration.whole_body import whole_body_quantities
+from inertid_ros.calibration.prediction import whole_body_quantities
 from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.contacts import external_force

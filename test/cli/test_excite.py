@@ -18,7 +18,7 @@ from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import log_once
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
 from inertid_ros.robot.model import load_model
 
 FILES = [".inertid.json", "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml",

@@ -14,10 +14,10 @@ from inertid_ros.cli import main as cli
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
 from inertid_ros.excitation.planning.criterion import make_criterion
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 QUICK = {"excitation.starts": 1, "excitation.improved": 0, "excitation.duration_s": 10.0}
 CRITERIA = {"a": lambda deviations: np.sqrt(np.mean(deviations**2)), "d": lambda s: np.exp(np.mean(np.log(s)))}

@@ -26,9 +26,9 @@ from inertid_ros.core.inertial_parameters import (
 )
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import float_freely, measured
 
 SOLVERS = {

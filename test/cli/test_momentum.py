@@ -12,9 +12,9 @@ from inertid_ros.cli import main as cli
 from inertid_ros.config.identification import EQUATION_TYPES
 from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import float_freely, measured
 
 WHEELS = {f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]}

@@ -10,10 +10,9 @@ from inertid_ros.cli import main as cli
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.excitation.plan import load_motion
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import packaged_urdf
 
 # The sole, from the origin of the foot: x forward, y left, and its height.

@@ -11,8 +11,7 @@ from support.recordings.synthetic_calibration import calibrated_case
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.plan_file import joint_trajectory_text, plan_text
+from inertid_ros.excitation.plan import Plan, joint_trajectory_text, plan_text
 from inertid_ros.report.results import Result
 
 

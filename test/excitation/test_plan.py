@@ -9,10 +9,8 @@ from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation import plan_file
 from inertid_ros.excitation.motions import QuinticRamp
-from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, plan_of, slower
-from inertid_ros.excitation.plan_file import load_motion, plan_text
+from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, load_motion, plan_of, plan_text, slower
 
 CHANNELS = ("time", "position", "velocity", "acceleration")
 
@@ -144,7 +142,7 @@ def edited(text: str, **changes) -> str:
     ],
 )
 def test_broken_files_are_clean_errors(tmp_path, monkeypatch, edit, words):
-    monkeypatch.setattr(plan_file, "MAX_KNOTS", 1000)
+    monkeypatch.setattr("inertid_ros.excitation.plan.MAX_KNOTS", 1000)
     path = tmp_path / "plan.yaml"
     ramp = QuinticRamp(np.zeros(3), np.full(3, 0.1), 1.0)
     path.write_text(edit(plan_text(plan_of(ramp, simple_limits(3), knot_step=0.2))))

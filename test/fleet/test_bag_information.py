@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import COULOMB, synthetic_case
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
+from inertid_ros.fleet.jobs import BagInformation, bag_effects, joint_information
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.force_equations import load_torque

@@ -5,8 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.fleet.catalogue import read_catalogue
-from inertid_ros.fleet.fetching import FleetError
+from inertid_ros.fleet.catalogue import FleetError, read_catalogue
 
 GOOD = """
 robots:

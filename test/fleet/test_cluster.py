@@ -8,10 +8,10 @@ import pytest
 from support.fleet import numbered_job
 
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.fleet import catalogue
 from inertid_ros.fleet import cluster as module
-from inertid_ros.fleet import fetching
+from inertid_ros.fleet.catalogue import FleetError, content_hash, fetched, fetched_text, file_state, resolved
 from inertid_ros.fleet.cluster import Failed, cluster
-from inertid_ros.fleet.fetching import FleetError, content_hash, fetched, file_state, read_text, resolved
 
 
 def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkeypatch):
@@ -67,7 +67,7 @@ def _without_package(function):
 def test_a_package_that_is_not_installed_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(FleetError, match=r"needs the Python package pyarrow; pip install 'inertid_ros\[fleet\]'"):
-        fetching.optional("pyarrow.parquet")
+        catalogue.optional("pyarrow.parquet")
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_what_cannot_be_fetched_is_one_line(url, line):
 
 def test_text(store):
     store.pipe("/bags/robot.urdf", b"<robot/>")
-    assert read_text("memory://bags/robot.urdf") == "<robot/>"
+    assert fetched_text("memory://bags/robot.urdf") == "<robot/>"
     store.pipe("/bags/robot.urdf", b"\xff\xfe\x00")
     with pytest.raises(RecordingError, match="is not text"):
-        read_text("memory://bags/robot.urdf")
+        fetched_text("memory://bags/robot.urdf")

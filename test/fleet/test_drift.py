@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from inertid_ros.fleet.drift import Coefficient, Regression, Series, drift
+from inertid_ros.fleet.mixed_models import Coefficient, Regression, Series, drift
 
 TREND = 2.0  # per year
 

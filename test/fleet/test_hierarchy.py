@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from inertid_ros.fleet.hierarchy import Likelihoods, fit_population
+from inertid_ros.fleet.mixed_models import Likelihoods, fit_population
 
 
 def robots(rng, count, size, covariance, rows=None, noise=1.0):

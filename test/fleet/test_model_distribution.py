@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inertid_ros.fleet.hierarchy import Likelihoods
+from inertid_ros.fleet.mixed_models import Likelihoods
 from inertid_ros.fleet.model_distribution import (
     BaseCoordinates,
     ModelDistribution,

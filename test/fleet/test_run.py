@@ -14,8 +14,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core import outputs
 from inertid_ros.core.errors import OutputError
 from inertid_ros.data.files.loading import read_npz, write_npz
-from inertid_ros.fleet.catalogue import read_catalogue
-from inertid_ros.fleet.fetching import FleetError
+from inertid_ros.fleet.catalogue import FleetError, read_catalogue
 from inertid_ros.fleet.jobs import fleet_configuration
 from inertid_ros.fleet.results import fleet_tables
 from inertid_ros.fleet.run import run_fleet

@@ -16,9 +16,8 @@ from inertid_ros.identification.assessment.validation import torque_errors, vali
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS = 4
 

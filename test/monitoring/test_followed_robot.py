@@ -7,11 +7,9 @@ from support.recordings.joint_state_stream import COULOMB, PERIOD, known_arm, st
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import JointSample
-from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import Cause, with_stream_noise
-from inertid_ros.monitoring.followed_robot import FollowedRobot
-from inertid_ros.monitoring.payload_measurement import PayloadMeasurement
-from inertid_ros.monitoring.stream_checks import StreamFault
+from inertid_ros.monitoring.followed_robot import FollowedRobot, PayloadMeasurement
+from inertid_ros.monitoring.streams import CausalFilter, StreamFault, StreamOptions
 from inertid_ros.payload.equations import CalibratedRobot, ToolFrame
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)

@@ -12,7 +12,6 @@ from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import (
     Cause,
     Change,
@@ -21,6 +20,7 @@ from inertid_ros.monitoring.change_detector import (
     with_stream_noise,
 )
 from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineInformation
+from inertid_ros.monitoring.streams import CausalFilter, StreamOptions
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.layout import UserTerm
 

@@ -8,7 +8,7 @@ from support.nodes.two_links import URDF
 
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.samples import JointSample
-from inertid_ros.monitoring.stream_checks import BREAK_S, StreamChecks, StreamFault
+from inertid_ros.monitoring.streams import BREAK_S, StreamChecks, StreamFault
 from inertid_ros.robot.model import load_model
 
 STEP = 5_000_000  # ns

@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from inertid_ros.calibration.prediction import torque_along  # noqa: E402
 from inertid_ros.config.robot import DRIVE_TERMS  # noqa: E402
-from inertid_ros.excitation.plan_file import joint_trajectory_text  # noqa: E402
+from inertid_ros.excitation.plan import joint_trajectory_text  # noqa: E402
 from inertid_ros.msg import InertialParameters  # noqa: E402
 from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
@@ -242,7 +242,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 from test_feed_forward import parameters, trajectory
-from inertid_ros.excitation.plan_file import joint_trajectory_text  # noqa: E402
+from inertid_ros.excitation.plan import joint_trajectory_text  # noqa: E402
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.feed_forward import FeedForward
 from inertid_ros.ros.topics import LATCHED

@@ -17,8 +17,8 @@ from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.simulation.free_floating import float_freely, measured
 

@@ -20,8 +20,10 @@ from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.msg import ExcitationStatus, InertialParameters  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
 from inertid_ros.ros.topics import COMMAND  # noqa: E402
-from inertid_ros.simulation.plan_recording import simulate  # noqa: E402
-from inertid_ros.simulation.simulated_robot import SimulatedRobot  # noqa: E402
+from inertid_ros.simulation.simulated_robot import (
+    SimulatedRobot,  # noqa: E402
+    simulate,  # noqa: E402
+)
 
 pytestmark = FLOWS
 MASS, FORWARD = 1.0, 0.25  # kg, m

@@ -28,14 +28,14 @@ from inertid_ros.action import IdentifyPayload  # noqa: E402
 from inertid_ros.calibration.calibrate import calibrate  # noqa: E402
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
-from inertid_ros.monitoring.stream_checks import StreamFault  # noqa: E402
+from inertid_ros.monitoring.streams import StreamFault  # noqa: E402
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange  # noqa: E402
 from inertid_ros.nodes.tools.payload_demo import attached, movements  # noqa: E402
 from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
 from inertid_ros.ros.received_parameters import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
-from inertid_ros.simulation.plan_recording import homogeneous_box  # noqa: E402
+from inertid_ros.simulation.simulated_robot import homogeneous_box  # noqa: E402
 
 pytestmark = FLOWS
 LINK, MASS, BLOCK_S = "panda_link8", 2.0, 0.125

@@ -15,7 +15,7 @@ from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.msg import CoupledDrive, UserTerm
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.ros.parameter_messages import known_parameters
-from inertid_ros.ros.subscriber import ParameterSubscriber
+from inertid_ros.ros.received_parameters import ParameterSubscriber
 
 
 def _subscriber(model, lines):

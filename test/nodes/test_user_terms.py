@@ -17,7 +17,7 @@ from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.ros.parameter_messages import to_inertial_parameters
-from inertid_ros.ros.subscriber import ParameterSubscriber
+from inertid_ros.ros.received_parameters import ParameterSubscriber
 
 TERMS = (
     UserTerm("spring", "joint1", ("sin(q)", 'cos(q - q["joint0"])')),

@@ -5,7 +5,7 @@ import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.config.robot import DRIVE_TERMS
-from inertid_ros.regressors.drive_regressor import DriveMotion, drive_columns
+from inertid_ros.regressors.drives import DriveMotion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor, moved_bodies

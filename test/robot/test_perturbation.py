@@ -8,9 +8,8 @@ from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
-from inertid_ros.robot.body_changes import perturb, perturb_body
+from inertid_ros.robot.body_changes import perturb, perturb_body, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 
 @pytest.mark.parametrize("uncertainty", [0.1, 0.5, 0.9, 0.99])

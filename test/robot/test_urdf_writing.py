@@ -13,9 +13,9 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf import text as markup
-from inertid_ros.robot.urdf_writing import write_urdf
 
 STATES = 5
 

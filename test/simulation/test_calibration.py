@@ -16,11 +16,9 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 

@@ -18,12 +18,11 @@ from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.plan import slower
 from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
-from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.sensors import FaultyChannel
-from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
+from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot, simulate
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 

@@ -16,8 +16,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import packaged_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 pytestmark = pytest.mark.xdist_group("space_robot")  # whose simulation takes seconds

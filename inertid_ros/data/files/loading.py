@@ -24,10 +24,10 @@ from inertid_ros.data.recording import (
 )
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
+from .bag_opening import SQLITE_MAGIC
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .foreign_files import LEROBOT_INFO, is_named, named_arrays, read_lerobot, read_mat, read_parquet
 from .mcap_format import MCAP_MAGIC
-from .sqlite_format import SQLITE_MAGIC
 from .table_reading import read_table
 
 ACCEPTED = "an .npz, .csv, .parquet or .mat recording, a rosbag2 directory, or a .mcap or .db3 file"

@@ -8,7 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array, Indices, Mask, one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.drive_regressor import DriveMotion
+from inertid_ros.regressors.drives import DriveMotion
 from inertid_ros.robot.model import RobotModel
 
 from .effort_equations import FREE_SPREAD, EffortFit

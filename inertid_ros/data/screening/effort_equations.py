@@ -17,7 +17,7 @@ import scipy
 
 from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
-from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows, joint_columns
+from inertid_ros.regressors.drives import DriveMotion, drive_rows, joint_columns
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel

@@ -12,7 +12,7 @@ from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.findings import Severity, remedy_for
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
-from inertid_ros.regressors.drive_regressor import DriveMotion
+from inertid_ros.regressors.drives import DriveMotion
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 

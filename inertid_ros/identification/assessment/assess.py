@@ -8,7 +8,7 @@ import numpy as np
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.robot.body_changes import write_urdf
 
 from . import bodies as of_bodies
 from . import curves, gate

@@ -21,7 +21,7 @@ from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import low_pass
-from inertid_ros.regressors.drive_regressor import DriveMotion
+from inertid_ros.regressors.drives import DriveMotion
 from inertid_ros.regressors.equations import Equations, dense_equations
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.kinematics import batches

@@ -25,7 +25,7 @@ from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, from_inertia, to_inertia, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
-from inertid_ros.simulation.plan_recording import homogeneous_box
+from inertid_ros.simulation.simulated_robot import homogeneous_box
 
 LINK = "panda_link8"  # the flange
 _WORK_S, _EVENT_TIMEOUT_S = 90.0, 30.0

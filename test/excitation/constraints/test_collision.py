@@ -15,10 +15,9 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, ObstacleOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints import exact_distances
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.scene import segment_distances
+from inertid_ros.excitation.constraints.scene import ExactDistances, segment_distances
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.model import load_model
@@ -302,8 +301,8 @@ def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
             tolerances.append(request.epa_tolerance)
             return -np.finfo(float).max if request.epa_tolerance < first else 0.25
 
-    monkeypatch.setattr(exact_distances, "collision_library", Library)
-    exact, pose = exact_distances.ExactDistances(()), np.eye(4)[None, None]
+    monkeypatch.setattr("inertid_ros.excitation.constraints.scene.collision_library", Library)
+    exact, pose = ExactDistances(()), np.eye(4)[None, None]
     exact._geometry = [[(least, None, 1.0)] for least in (1e-6, 1.0)]
     pairs, one = np.array([[0, 1], [1, 0]]), np.zeros(2, dtype=int)
     found = exact.closest(pairs, one, np.zeros((2, 2), dtype=int), pose, np.full(2, 0.1))

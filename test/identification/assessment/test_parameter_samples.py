@@ -7,7 +7,7 @@ from support.recordings.synthetic_calibration import calibrated_case, synthetic_
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import is_consistent
-from inertid_ros.identification.assessment.parameter_samples import sample_parameters
+from inertid_ros.identification.assessment.posterior import sample_parameters
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.regressors.force_equations import ForceEquations
 

@@ -20,9 +20,8 @@ from inertid_ros.identification.assessment.unmodelled import (
     unmodelled_effects,
 )
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 DRAWS = 12
 VISCOUS, COULOMB = 0.4, 0.3

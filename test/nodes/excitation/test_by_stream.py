@@ -13,7 +13,7 @@ from support.latencies import Latencies
 from support.nodes.armed_excitation import PARAMETERS, excitation_in
 
 from inertid_ros.action import Excite
-from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.plan import load_motion
 
 pytestmark = pytest.mark.realtime
 

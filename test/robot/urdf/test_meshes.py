@@ -11,7 +11,7 @@ from support.fuzzing.meshes import changed
 from support.robots.mesh_texts import CUBE, HOSTILE, RIGHT, bare_robot, binary_stl
 
 from inertid_ros.core.errors import ModelError, log_once
-from inertid_ros.excitation.constraints.exact_distances import surface_models
+from inertid_ros.excitation.constraints.scene import surface_models
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf import meshes

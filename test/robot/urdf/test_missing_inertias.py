@@ -10,10 +10,10 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf import missing_inertias
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, convex_hull
-from inertid_ros.robot.urdf_writing import write_urdf
 
 INERTIAL = re.compile("<inertial>.*?</inertial>", re.DOTALL)
 BOX = np.array(np.meshgrid([-0.5, 0.5], [-1, 1], [0, 3])).reshape(3, -1).T

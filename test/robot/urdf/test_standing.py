@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.urdf.standing import standing_on
+from inertid_ros.robot.urdf.text import standing_on
 
 GRAVITY = np.array([0.3, -1.0, -9.7])
 

@@ -28,7 +28,7 @@ from inertid_ros.config.robot import ContactOptions
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.plan_file import plan_text
+from inertid_ros.excitation.plan import plan_text
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.export import export

@@ -13,7 +13,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.msg import CoupledDrive, InertialParameters, JointDynamics, LinkInertia, UserTerm
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import JointOrder
-from inertid_ros.ros.subscriber import ParameterSubscriber
+from inertid_ros.ros.received_parameters import ParameterSubscriber
 
 from .target import Target
 from .values import changed_data

@@ -16,8 +16,7 @@ from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.expressions import Expression
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.plan_file import joint_trajectory_text, load_motion, plan_text
+from inertid_ros.excitation.plan import Plan, joint_trajectory_text, load_motion, plan_text
 from inertid_ros.robot.model import load_model
 
 from .target import Target, from_file

@@ -6,8 +6,7 @@ import numpy as np
 
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.motions import FourierBasis, LinearTrajectory
-from inertid_ros.excitation.plan import Plan, plan_of
-from inertid_ros.excitation.plan_file import plan_text
+from inertid_ros.excitation.plan import Plan, plan_of, plan_text
 from inertid_ros.robot.model import RobotModel, load_model
 
 URDF = """<robot name="two_links">

@@ -8,9 +8,8 @@ import pinocchio as pin
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions, PerturbationOptions
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
 

@@ -11,12 +11,10 @@ from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
-from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot, simulate
 
 UR10 = "ur_description/urdf/ur10_robot.urdf"
 _UR10_START = np.array([0.0, -1.5, 1.5, 0.0, 0.5, 0.0])

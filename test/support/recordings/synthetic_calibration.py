@@ -11,9 +11,8 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import CalibrationOutcome
-from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf_writing import write_urdf
 
 VISCOUS, COULOMB = 0.4, 0.3
 
