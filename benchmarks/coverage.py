@@ -22,7 +22,7 @@ from inertid_ros.identification.base_parameters.closed_form import base_paramete
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 

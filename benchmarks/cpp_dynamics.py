@@ -17,7 +17,7 @@ from tables import machine, publish, table
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.parameter_messages import known_parameters

@@ -28,7 +28,7 @@ from inertid_ros.identification.solvers.coordinates import (
     prior_coordinates,
     prior_covariance_root,
 )
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf

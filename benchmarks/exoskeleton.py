@@ -22,7 +22,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.contacts import external_force, predict_wrenches
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import legged_robot

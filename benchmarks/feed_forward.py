@@ -21,7 +21,7 @@ from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.quintic import PiecewiseQuintic
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

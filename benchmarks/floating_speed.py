@@ -17,7 +17,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.map_fit import FitData, MapFit
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -15,7 +15,7 @@ from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.map_problem import fits_at_equal_residual
-from inertid_ros.regressors.body_equations import BodySegmentEquations, MatrixEquations
+from inertid_ros.regressors.whole_body_equations import BodySegmentEquations, MatrixEquations
 
 TESTED = {
     "first third": (0, 1 / 3),

@@ -30,8 +30,7 @@ from inertid_ros.data.messages import layout_of
 from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.identification.identify import identify as identified
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, equations_of
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf

@@ -16,7 +16,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.solvers.coordinates import PULLBACK
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 

@@ -24,14 +24,13 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import InertidError, log_once
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.collision_objects import FLOOR
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, rest_pose, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

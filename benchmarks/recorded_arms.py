@@ -21,7 +21,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel, load_model
 
 FIXED_HZ = 5.0

@@ -10,7 +10,7 @@ from lxml import etree
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 

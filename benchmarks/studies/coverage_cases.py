@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.arrays import Array
-from inertid_ros.core.rotations import skew
+from inertid_ros.core.arrays import Array, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import Information
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
 METRICS = ("gen. force", "torque [Nm]", "CoM [mm]", "momentum", "parameters [%]")

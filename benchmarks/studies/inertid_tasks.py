@@ -19,7 +19,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import IncrementalQR, compress
 from inertid_ros.regressors.drives import DriveMotion, drive_rows
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor, regroup_to_parents
 from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel

@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 from support.robots.cheetah_leg import bounds
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, skew
 from inertid_ros.core.inertial_parameters import inertia_about_origin
-from inertid_ros.core.rotations import skew
 from inertid_ros.identification.solvers.constraints import Constraints, constrained
 from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import COMPARED_REGULARIZERS, MapProblem, fits_at_equal_residual
 from inertid_ros.identification.solvers.regularizers import Regularization
-from inertid_ros.regressors.body_equations import MatrixEquations
+from inertid_ros.regressors.whole_body_equations import MatrixEquations
 from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")

@@ -10,8 +10,7 @@ from studies.leg_twin import COULOMB, VISCOUS, FloatingLeg, Motion, gallop, leg_
 from support.robots.cheetah_leg import leg_model
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.model import RobotModel
 
 NOISE = 1.0  # N m, per torque sample

@@ -9,7 +9,7 @@ from scipy.interpolate import make_interp_spline
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.contacts import contact_jacobians
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot

@@ -14,7 +14,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -14,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 

@@ -16,7 +16,7 @@ from inertid_ros.excitation.planning.interval_motion import IntervalMotion
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.least_squares import least_squares
-from inertid_ros.regressors.momentum_equations import MomentumEquations
+from inertid_ros.regressors.whole_body_equations import MomentumEquations
 from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import RATE_NOISE, GravityGradient, float_freely, measured

@@ -44,8 +44,7 @@ from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.identification.provenance import provenance
 from inertid_ros.identification.solvers.constraints import configured_constraints
 from inertid_ros.identification.solvers.regularizers import OWN_SPREADS
-from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import with_gains
+from inertid_ros.regressors.equations import equations_of, with_gains
 from inertid_ros.report.results import CalibrationOutcome, Result
 from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel, load_model

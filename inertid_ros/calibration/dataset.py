@@ -21,7 +21,7 @@ from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.recording_health import EffortNoise, RecordingHealth, recording_health
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import RecordingSource, recording_source
-from inertid_ros.regressors.force_equations import without_load
+from inertid_ros.regressors.equations import without_load
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 

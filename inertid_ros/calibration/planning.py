@@ -18,7 +18,12 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.findings import Finding
 from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
-from inertid_ros.excitation.constraints.motion_constraints import Surroundings, motion_constraints, surroundings
+from inertid_ros.excitation.constraints.motion_constraints import (
+    Surroundings,
+    motion_constraints,
+    rest_pose,
+    surroundings,
+)
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
@@ -38,7 +43,6 @@ from inertid_ros.excitation.planning.planner import (
     plan_excitation,
     refuse_free_base,
 )
-from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel, load_model
 

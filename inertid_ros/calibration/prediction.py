@@ -13,17 +13,21 @@ import numpy as np
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import FRICTION_TERMS
-from inertid_ros.core.arrays import Array, Indices
+from inertid_ros.core.arrays import Array, Indices, cross, rotation_matrices, skew
 from inertid_ros.core.errors import ExcitationError, ModelError
-from inertid_ros.core.rotations import cross, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan, load_motion
-from inertid_ros.regressors.equations import Equations, dense_equations, equations_of, prediction_variance
-from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.regressors.momentum_equations import MomentumEquations
+from inertid_ros.regressors.equations import (
+    Equations,
+    ForceEquations,
+    dense_equations,
+    equations_of,
+    prediction_variance,
+)
+from inertid_ros.regressors.whole_body_equations import MomentumEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.contacts import wrenches_of_force
 from inertid_ros.robot.kinematics import batches

@@ -12,9 +12,8 @@ from lxml import etree
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
-from inertid_ros.excitation.constraints.motion_constraints import surroundings
+from inertid_ros.excitation.constraints.motion_constraints import check_friction, surroundings
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.planning.start_pose import check_friction
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import proposed_names

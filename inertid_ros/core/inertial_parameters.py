@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Array, Mask
+from .arrays import Array, Mask, skew
 from .errors import ModelError
-from .rotations import skew
 
 BODY_PARAMETERS = 10
 INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inertid_ros.core.arrays import Array, Indices, IntArray, Mask
+from inertid_ros.core.arrays import Array, Indices, IntArray, Mask, continuous_quaternions
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import continuous_quaternions
 
 from .blocks import Block, recording_from_blocks
 from .messages import JOINT_CHANNELS, WIDTHS

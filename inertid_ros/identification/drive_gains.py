@@ -34,8 +34,7 @@ from inertid_ros.identification.solvers.coordinates import (
     prior_coordinates,
     prior_covariance_root,
 )
-from inertid_ros.regressors.equations import Equations, dense_equations
-from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.regressors.equations import Equations, dense_equations, load_torque
 from inertid_ros.robot.kinematics import batches
 from inertid_ros.robot.model import RobotModel
 

@@ -21,7 +21,7 @@ from inertid_ros.identification.solvers.coordinates import (
     prior_coordinates,
     prior_covariance_root,
 )
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
 from .streams import CausalFilter, StreamOptions

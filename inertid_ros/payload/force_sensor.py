@@ -21,10 +21,9 @@ import numpy as np
 import scipy
 from scipy.spatial.transform import Rotation, Slerp
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, checked_quaternions, skew
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia
-from inertid_ros.core.rotations import checked_quaternions, skew
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products

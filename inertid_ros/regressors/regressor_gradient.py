@@ -23,9 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.rotations import cross
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 from inertid_ros.robot.kinematics import TreeKinematics, TreeState, force_cross, motion_cross, turned_forces
 

@@ -14,9 +14,8 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross, rotate_back, rotation_matrices
 from inertid_ros.core.errors import ModelError, RecordingError
-from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices
 
 from .kinematics import TreeKinematics, batches, path, subtree, turned_forces
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross, rotate_back, rotation_matrices, skew
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, INERTIA_ELEMENTS
-from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices, skew
 
 from .kinematics import TreeJoint, batches
 from .model import RobotModel

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross, skew
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
-from inertid_ros.core.rotations import cross, skew
 
 from .dynamics import WRENCH_TABLE, rigid_torque
 from .kinematics import TreeJoint, TreeKinematics, path

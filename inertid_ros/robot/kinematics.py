@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross, skew
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
-from inertid_ros.core.rotations import cross, skew
 
 if TYPE_CHECKING:
     from .model import RobotModel

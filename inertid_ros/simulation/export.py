@@ -23,7 +23,7 @@ from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_
 from inertid_ros.core.samples import Samples
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.identification.assessment.torque_confidence import sample_states
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import RobotModel

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.config.simulation import SensorOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, cross, rotate, rotation_matrices
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.rotations import cross, rotate, rotation_matrices
-from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_dead_reckoning
+from inertid_ros.data.preparation.whole_body_samples import dead_reckoning, fine_dead_reckoning
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motions import Trajectory
-from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.regressors.whole_body_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.model import RobotModel
 

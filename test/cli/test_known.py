@@ -11,7 +11,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.regressors.equations import load_torque
 from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 

@@ -13,7 +13,7 @@ from inertid_ros.cli import main as cli
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.regressors.equations import load_torque
 from inertid_ros.robot.body_changes import load_bodies
 
 LOAD = LoadOptions("link2", 1.2, ("*",), com=(0.05, -0.02, 0.1), inertia=(0.004, 0.0, 0.0, 0.005, 0.001, 0.003))

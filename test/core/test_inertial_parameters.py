@@ -6,6 +6,7 @@ import pytest
 import scipy
 from support.robots.random_robots import random_bodies
 
+from inertid_ros.core.arrays import skew
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import (
     from_mass_com_inertia,
@@ -19,7 +20,6 @@ from inertid_ros.core.inertial_parameters import (
     pseudo_inertia,
     transform,
 )
-from inertid_ros.core.rotations import skew
 
 SEEDS = range(5)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import (
+from inertid_ros.core.arrays import (
     body_rate,
     checked_quaternions,
     continuous_quaternions,
@@ -13,6 +12,7 @@ from inertid_ros.core.rotations import (
     rotate_back,
     rotation_matrices,
 )
+from inertid_ros.core.errors import RecordingError
 
 
 def test_quaternions_flip_and_turn():

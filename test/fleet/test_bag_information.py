@@ -12,7 +12,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.fleet.jobs import BagInformation, bag_effects, joint_information
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.regressors.equations import load_torque
 from inertid_ros.robot.model import load_model
 
 BAGS, STEP = 6, 0.12  # N m of Coulomb friction more from the fourth bag on

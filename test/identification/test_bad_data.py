@@ -15,7 +15,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb, write_urdf
 from inertid_ros.robot.model import load_model
 

@@ -19,8 +19,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.unmodelled import UnmodelledEffects
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import ForceEquations, load_torque, without_load
+from inertid_ros.regressors.equations import ForceEquations, equations_of, load_torque, without_load
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies, perturb

@@ -16,7 +16,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.term_significance import DriveTermFit, DriveTermTest
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import load_model
 
 TERMS = ("viscous", "coulomb", "stribeck", "offset")

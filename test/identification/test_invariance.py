@@ -11,7 +11,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import DRIVE_TERMS, RobotOptions
 from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_inertia, transform
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 

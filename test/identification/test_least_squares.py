@@ -21,8 +21,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, scaling_matrix
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel, load_model

@@ -11,8 +11,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares import HUBER_TUNING, least_squares, robust_fit
 from inertid_ros.identification.linear_fit import LinearProblem
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 

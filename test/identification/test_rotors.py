@@ -9,7 +9,7 @@ from support.robots.random_robots import random_states
 
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model, segment_samples
+from inertid_ros.regressors.whole_body_equations import BodySegmentEquations, body_segment_model, segment_samples
 
 
 def test_the_wrench_on_segments_is_the_sum_of_that_on_each():

@@ -10,7 +10,7 @@ from support.robots.random_robots import random_model
 from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model

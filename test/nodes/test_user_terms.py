@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.ros.parameter_messages import to_inertial_parameters

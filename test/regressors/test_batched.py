@@ -10,8 +10,7 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 
 from inertid_ros.core.arrays import r_factor
 from inertid_ros.identification.information.information import Compressor, compress
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor, regroup_to_parents
 from inertid_ros.robot.dynamics import WRENCH_TABLE, BodyRecursion, rigid_torque
 from inertid_ros.robot.kinematics import BATCH

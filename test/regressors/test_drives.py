@@ -7,7 +7,7 @@ import pytest
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.regressors.drives import dry_friction, friction_direction, friction_torque
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.layout import Coupling
 
 TERMS = ("viscous", "coulomb", "stribeck")

@@ -8,8 +8,7 @@ import pytest
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.equations import dense_equations, prediction_variance
-from inertid_ros.regressors.force_equations import ForceEquations, without_load
+from inertid_ros.regressors.equations import ForceEquations, dense_equations, prediction_variance, without_load
 from inertid_ros.robot.body_changes import perturb
 
 

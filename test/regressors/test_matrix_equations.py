@@ -12,9 +12,8 @@ from inertid_ros.core.inertial_parameters import Ellipsoid, is_consistent
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.body_equations import MatrixEquations
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
+from inertid_ros.regressors.whole_body_equations import MatrixEquations
 
 
 def test_a_robot_s_own_matrix_gives_its_own_information():

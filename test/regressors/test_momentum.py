@@ -14,7 +14,7 @@ from inertid_ros.identification.base_parameters.closed_form import closed_form_b
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations, equations_of
-from inertid_ros.regressors.momentum_equations import MomentumEquations, momentum_regressor
+from inertid_ros.regressors.whole_body_equations import MomentumEquations, momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel, load_model
 

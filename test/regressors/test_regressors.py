@@ -6,8 +6,7 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.regressors.drives import DriveMotion, drive_columns
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor, moved_bodies
 from inertid_ros.robot.layout import Coupling
 

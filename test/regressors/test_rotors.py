@@ -7,13 +7,12 @@ from support.robots.cheetah_leg import leg_model, read_leg
 from support.robots.random_robots import load_with, random_bodies, random_states, random_urdf
 
 from inertid_ros.config.robot import RobotOptions, RotorOptions
+from inertid_ros.core.arrays import skew
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.inertial_parameters import pseudo_inertia
-from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.regressors.rigid_body_regressor import further_torque
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor, with_rotors

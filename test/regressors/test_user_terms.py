@@ -8,8 +8,7 @@ from support.robots.random_robots import random_model, random_states, random_urd
 from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.errors import ConfigurationError, ModelError
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model

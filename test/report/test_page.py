@@ -14,8 +14,7 @@ from inertid_ros.cli.printing import print_report
 from inertid_ros.identification.assessment.assess import NOT_VALIDATED
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report.drawing import svg
-from inertid_ros.report.pages import _interval, render_page
-from inertid_ros.report.plots import prediction_plots
+from inertid_ros.report.pages import _interval, prediction_plots, render_page
 from inertid_ros.report.report_content import Curves, report_content
 
 SECTIONS = ("verdict", "errors", "ellipsoids", "links", "predictions", "friction", "coverage", "feasibility", "urdf",

@@ -6,7 +6,7 @@ import pytest
 from support.robots.free_base import free_model
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.core.rotations import cross
+from inertid_ros.core.arrays import cross
 from inertid_ros.robot.kinematics import TreeKinematics, force_cross, motion_cross, turned_forces
 
 

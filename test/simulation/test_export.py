@@ -15,7 +15,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.identification.assessment.torque_confidence import sample_states
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel, load_model

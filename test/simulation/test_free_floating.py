@@ -6,7 +6,7 @@ import pytest
 from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_dead_reckoning
+from inertid_ros.data.preparation.whole_body_samples import dead_reckoning, fine_dead_reckoning
 from inertid_ros.robot.floating_base_motion import REST_POSE
 from inertid_ros.simulation.free_floating import GravityGradient, float_freely, measured
 

@@ -7,7 +7,7 @@ from html import escape
 
 import pytest
 
-from inertid_ros.report import drawing, plots
+from inertid_ros.report import drawing, pages
 
 
 def _blank(width: float, height: float, label: str, _draw: object) -> str:
@@ -18,7 +18,7 @@ def _blank(width: float, height: float, label: str, _draw: object) -> str:
 def drawn() -> Iterator[None]:
     """Pages with their plots, in tests of other folders."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plots, "svg", drawing.svg)
+        patch.setattr(pages, "svg", drawing.svg)
         yield
 
 
@@ -27,7 +27,7 @@ def pages_without_plots(request: pytest.FixtureRequest) -> Iterator[None]:
     """Before the fixtures of the module, as some of these write results; tests of reports look at plots."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name != "report":
-            patch.setattr(plots, "svg", _blank)
+            patch.setattr(pages, "svg", _blank)
         yield
 
 

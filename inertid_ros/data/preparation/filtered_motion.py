@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
-from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.arrays import Array, Mask, body_rate, rotate_back
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import body_rate, rotate_back
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel

@@ -19,12 +19,11 @@ from inertid_ros.robot.model import RobotModel
 
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
-from .body_segments import segment_channels, segment_samples
 from .commanded_effort import command_torque, with_commanded_effort
 from .filtered_motion import FilteredMotion
 from .filtering import EvenGrid, even_pieces, low_pass
-from .momentum_samples import momentum_channels, momentum_samples
 from .recorded_channels import BASE_POSE, BASE_SOURCES, CleanChannels, force_channels
+from .whole_body_samples import momentum_channels, momentum_samples, segment_channels, segment_samples
 from .wrenches import check_wrenches, slipping
 
 _log = NoticeLogger(__name__)

@@ -9,10 +9,9 @@ import numpy as np
 
 from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
 from inertid_ros.config.structuring import flow
-from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.arrays import Array, Mask, checked_quaternions
 from inertid_ros.core.errors import NoticeLogger, RecordingError
 from inertid_ros.core.findings import Finding, Severity
-from inertid_ros.core.rotations import checked_quaternions
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
 from inertid_ros.data.screening.channel_faults import ChannelNoise

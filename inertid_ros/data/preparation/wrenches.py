@@ -6,9 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from inertid_ros.config.recordings import WrenchOptions
-from inertid_ros.core.arrays import Array, Mask
+from inertid_ros.core.arrays import Array, Mask, rotate, rotate_back
 from inertid_ros.core.errors import ModelError, RecordingError
-from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.contacts import UNMEASURED, Contact, ContactPath, Plate, external_force, on_ground
 from inertid_ros.robot.dynamics import rigid_torque

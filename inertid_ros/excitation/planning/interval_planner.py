@@ -31,7 +31,7 @@ from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share, plan_with
 from inertid_ros.excitation.planning.measurement_regressor import right_spectrum
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
-from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.regressors.whole_body_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel

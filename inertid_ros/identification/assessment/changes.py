@@ -8,8 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity, causes_of_symptom
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations, load_torque
+from inertid_ros.regressors.equations import ForceEquations, dense_equations, load_torque
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate

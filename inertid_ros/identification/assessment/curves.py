@@ -11,8 +11,7 @@ from inertid_ros.config.robot import FRICTION_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.drives import fading_direction, friction_direction
-from inertid_ros.regressors.equations import prediction_variance
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, prediction_variance
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate

@@ -16,8 +16,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information
-from inertid_ros.regressors.equations import Equations, dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import Equations, ForceEquations, dense_equations
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, skew
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
-from inertid_ros.core.rotations import skew
 from inertid_ros.robot.dynamics import WRENCH_TABLE
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors

@@ -16,8 +16,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.base_parameters.numeric import structural_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.contacts import UNMEASURED, Contact, Plate, contacts_of
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor

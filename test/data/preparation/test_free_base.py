@@ -18,7 +18,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.preparation.wrenches import in_contact
 from inertid_ros.data.screening.channel_faults import true_runs
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import legged_robot

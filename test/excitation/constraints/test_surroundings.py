@@ -7,11 +7,10 @@ import pytest
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, LimitOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, rest_pose, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import load_model
 
 OPTIONS = ExcitationOptions(duration_s=10.0, starts=2, improved=0, constraint_samples=100)

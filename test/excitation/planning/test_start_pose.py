@@ -9,9 +9,8 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.core.errors import ExcitationError, log_once
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, rest_pose
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import load_model
 
 

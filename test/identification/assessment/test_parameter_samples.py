@@ -9,7 +9,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.assessment.posterior import sample_parameters
 from inertid_ros.identification.assessment.torque_confidence import sample_states
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 
 COUNT = 3000
 

@@ -13,7 +13,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import Delay
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import load_model

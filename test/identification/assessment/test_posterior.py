@@ -12,7 +12,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import truncated_normal
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 

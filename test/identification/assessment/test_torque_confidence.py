@@ -14,7 +14,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, sample_states, torque_confidence
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.outcome import Round, decide
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 
 
 @pytest.fixture(scope="module")

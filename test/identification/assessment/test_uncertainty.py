@@ -28,7 +28,7 @@ from inertid_ros.identification.assessment.estimate import (
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 

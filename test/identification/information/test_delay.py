@@ -14,7 +14,7 @@ from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import estimate_delay, without_delay
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 
 
 def _samples(delay: float, noise: float = 0.05, seed: int = 0):

@@ -12,7 +12,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import IncrementalQR, compress
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import load_model
 
 

@@ -16,8 +16,7 @@ from inertid_ros.identification.information.residuals import (
     effective_fraction,
     noise_levels,
 )
-from inertid_ros.regressors.equations import dense_equations
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, dense_equations
 from inertid_ros.robot.model import RobotModel
 
 LENGTHS = (1, 9, 2500, 6000)

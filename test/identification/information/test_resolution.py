@@ -14,8 +14,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.data_checks import resolution
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
-from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations, equations_of
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 

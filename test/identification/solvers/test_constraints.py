@@ -30,7 +30,7 @@ from inertid_ros.identification.solvers.coordinates import normalised_coordinate
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_by_cvxpy
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import load_model
 

@@ -23,7 +23,7 @@ from inertid_ros.identification.solvers.geodesic import (
     matrix_function,
     project,
 )
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 
 COUNT = 3
 

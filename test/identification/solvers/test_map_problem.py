@@ -28,7 +28,7 @@ from inertid_ros.identification.solvers.geodesic import geodesic_least_squares
 from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
 from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.identification.solvers.third_party import point_masses
-from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 
 CONVEX = ("entropic", "pullback", "euclidean", "point_mass")

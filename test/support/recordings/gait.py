@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model, segment_samples
+from inertid_ros.regressors.whole_body_equations import BodySegmentEquations, body_segment_model, segment_samples
 
 FILE = Path("human_gait2354") / "gait2354_walk1_60hz.npz"
 

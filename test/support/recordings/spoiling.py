@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.regressors.equations import load_torque
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel, load_model

@@ -1,6 +1,11 @@
-"""Samples for equations of momentum of a floating robot: rates of base, joints and wheels, filtered alike."""
+"""Samples for equations of a whole body: momentum of a floating robot, and wrenches on separately recorded bodies.
+
+Momentum needs the rates of base, joints and wheels, filtered alike. Separately recorded poses are such as those of the
+segments of a person by motion capture.
+"""
 
 import operator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -11,19 +16,26 @@ import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.recordings import PrepareOptions
-from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices
+from inertid_ros.core.arrays import (
+    MAD_TO_DEVIATION,
+    Array,
+    checked_quaternions,
+    continuous_quaternions,
+    rotation_matrices,
+)
+from inertid_ros.core.errors import RecordingError, first_few
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.preparation import filtering
+from inertid_ros.data.preparation.bandwidth import Spectrum
+from inertid_ros.data.preparation.filtered_motion import pose_motion
+from inertid_ros.data.preparation.filtering import Segment, even_pieces, low_pass, usable_samples
+from inertid_ros.data.preparation.recorded_channels import BASE_POSE, CleanChannels, joint_columns
+from inertid_ros.data.preparation.wrenches import measured_wrenches
+from inertid_ros.data.recording import WRENCH_PREFIX, Recording
+from inertid_ros.data.screening.channel_faults import flagged_within
 from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.kinematics import motion_cross
-from inertid_ros.robot.model import RobotModel
-
-from . import filtering
-from .bandwidth import Spectrum
-from .filtering import Segment
-from .recorded_channels import CleanChannels, joint_columns
+from inertid_ros.robot.model import POSE, RobotModel
 
 _STILL_SPEED_SHARE = 0.01  # share of an axis's highest speed; a slower axis is at rest
 _MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # noise deviations, share of RMS speed; a faster base moves
@@ -65,7 +77,7 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
 
 def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, model: RobotModel,
         options: PrepareOptions, change: bool = False) -> Samples:
-    """Samples for :mod:`inertid_ros.regressors.momentum_equations` (momentum as measurement), below a cutoff [Hz].
+    """Samples for :mod:`inertid_ros.regressors.whole_body_equations` (momentum as measurement), below a cutoff [Hz].
 
     One zero-phase filter for all rates keeps them in phase and removes noise: noise in the regressor makes least
     squares underestimate every parameter. A base pose that was not recorded is integrated from the twist
@@ -176,3 +188,64 @@ def _compose_twists(start: Array, steps: Array) -> Array:
     poses = np.array([pin.SE3ToXYZQUAT(placement) for placement in placements])
     poses[0] = start
     return np.hstack([poses[:, :3], continuous_quaternions(poses[:, 3:])])
+
+
+def segment_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> CleanChannels:
+    """Clean the poses of all segments and the external wrenches.
+
+    Raises RecordingError: a part of a pose or a wrench is missing, or most quaternions do not have the length 1.
+    """
+    names = model.recorded_joints.joints
+    missing = [name for name in names if name not in recording.joint_names]
+    if missing:
+        raise RecordingError(
+            f"{recording.name}: joint_names lacks {first_few(missing)}; record the pose of every link with mass in the"
+            f" world, as SEGMENT.{', SEGMENT.'.join(POSE)} [m, unit quaternion]")
+    poses = recording.position[:, recording.columns(names)]
+    invalid = np.zeros(len(poses), dtype=bool)
+    for segment, pose in zip(model.link_names, np.split(poses, len(model.link_names), axis=1), strict=True):
+        pose[:, 3:], wrong = checked_quaternions(pose[:, 3:], f"{recording.name}: {segment}")
+        invalid |= wrong
+    clean = CleanChannels(recording.name, recording.time)
+    clean.note_gaps(recording.repairs.joins)
+    clean.add_joints({"position": poses}, names, np.zeros(len(names), dtype=bool), passive=True)
+    for contact, wrench in measured_wrenches(recording, model, options.wrenches).items():
+        clean.add_wrench(contact, wrench)
+    clean.faulty[BASE_POSE] = invalid
+    return clean.without_ends(options.skip_start_s, options.skip_end_s)
+
+
+def segment_samples(recorded: CleanChannels, poses: Spectrum, cutoff: float, model: RobotModel,
+        options: PrepareOptions) -> Samples:
+    """Samples for :class:`.BodySegmentEquations`, below a cutoff [Hz]; ``poses`` is the spectrum of the poses.
+
+    One zero-phase filter for poses and wrenches keeps them in phase. Raises RecordingError: the recording is too short.
+    """
+    pieces, chosen = even_pieces(recorded, float(poses.motion_hz.max()), cutoff, options)
+    parts = []
+    for piece, rows in zip(pieces, chosen, strict=True):
+        smooth = {key: low_pass(x, piece.period, cutoff, options.filter_order) for key, x in piece.channels.items()}
+        bodies = np.split(smooth["position"], len(model.link_names), axis=1)
+        q, v, a = map(np.hstack, zip(*(pose_motion(pose, piece.period) for pose in bodies), strict=True))
+        columns = piece.time, q, v, a, _external_wrench(model, q, smooth), usable_samples(piece, cutoff, options)
+        parts.append([values[rows] for values in columns])
+    time, q, v, a, tau, usable = map(np.concatenate, zip(*parts, strict=True))
+    for flags in recorded.faulty.values():  # the filter mixes a fault into neighbours
+        usable &= ~flagged_within(flags[:, None], recorded.time, time, 1.0 / cutoff)[:, 0]
+    return Samples(time, q, v, a, tau, np.repeat(usable[:, None], 6, axis=1), usable, name=recorded.name,
+        cutoff_hz=cutoff, findings=tuple(recorded.findings))
+
+
+def _external_wrench(model: RobotModel, q: Array, channels: Mapping[str, Array]) -> Array:
+    """Sum ``(N, 6)`` of all wrenches, about the origin of the first segment, in world axes [N, N m]."""
+    total = np.zeros((len(q), 6))
+    for contact in model.contacts:
+        if contact.plate is not None:
+            axes, place = contact.plate.rotation[None], np.array(contact.plate.xyz)
+        else:
+            first = 7 * model.link_names.index(contact.frame)
+            axes, place = rotation_matrices(q[:, first + 3 : first + 7]), q[:, first : first + 3]
+        wrench = channels[WRENCH_PREFIX + contact.name]
+        force, torque = (np.einsum("nij,nj->ni", axes, part) for part in (wrench[:, :3], wrench[:, 3:]))
+        total += np.hstack([force, torque + np.cross(place - q[:, :3], force)])
+    return total
