@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 
 from studies.report_cases import cases
-from tables import FIGURES as DOCS_FIGURES
-from tables import machine, publish, table
+from tables import FIGURES as DOCS_FIGURES, machine, publish, table
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",

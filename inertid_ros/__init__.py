@@ -11,31 +11,33 @@ if TYPE_CHECKING:
     from inertid_ros.calibration.calibrate import calibrate as calibrate
     from inertid_ros.calibration.planning import plan as plan
     from inertid_ros.calibration.validation import validate as validate
-    from inertid_ros.config.configuration import Configuration as Configuration
-    from inertid_ros.config.configuration import ExcitationConfiguration as ExcitationConfiguration
-    from inertid_ros.config.excitation import ExcitationOptions as ExcitationOptions
-    from inertid_ros.config.excitation import LimitOptions as LimitOptions
-    from inertid_ros.config.identification import ConstraintOptions as ConstraintOptions
-    from inertid_ros.config.identification import IdentifyOptions as IdentifyOptions
+    from inertid_ros.config.configuration import (
+        Configuration as Configuration,
+        ExcitationConfiguration as ExcitationConfiguration,
+    )
+    from inertid_ros.config.excitation import ExcitationOptions as ExcitationOptions, LimitOptions as LimitOptions
+    from inertid_ros.config.identification import (
+        ConstraintOptions as ConstraintOptions,
+        IdentifyOptions as IdentifyOptions,
+    )
     from inertid_ros.config.recordings import PrepareOptions as PrepareOptions
     from inertid_ros.config.robot import RobotOptions as RobotOptions
     from inertid_ros.config.yaml_files import load_configuration as load_configuration
-    from inertid_ros.core.errors import ExcitationError as ExcitationError
-    from inertid_ros.core.errors import IdentificationError as IdentificationError
-    from inertid_ros.core.errors import InertidError as InertidError
-    from inertid_ros.core.errors import ModelError as ModelError
-    from inertid_ros.core.errors import RecordingError as RecordingError
-    from inertid_ros.data.files.loading import load_recording as load_recording
-    from inertid_ros.data.files.loading import write_npz as write_npz
+    from inertid_ros.core.errors import (
+        ExcitationError as ExcitationError,
+        IdentificationError as IdentificationError,
+        InertidError as InertidError,
+        ModelError as ModelError,
+        RecordingError as RecordingError,
+    )
+    from inertid_ros.data.files.loading import load_recording as load_recording, write_npz as write_npz
     from inertid_ros.data.preparation.prepare import prepare as prepare
     from inertid_ros.data.recording import Recording as Recording
     from inertid_ros.identification.assessment.gate import Verdict as Verdict
     from inertid_ros.identification.identify import identify as identify
-    from inertid_ros.payload.offline import PayloadOptions as PayloadOptions
-    from inertid_ros.payload.offline import payload_offline as identify_payload  # noqa: F401
+    from inertid_ros.payload.offline import PayloadOptions as PayloadOptions, payload_offline as identify_payload  # noqa: F401
     from inertid_ros.report.results import Result as Result
-    from inertid_ros.robot.model import RobotModel as RobotModel
-    from inertid_ros.robot.model import load_model as load_model
+    from inertid_ros.robot.model import RobotModel as RobotModel, load_model as load_model
 else:
     _PUBLIC = {
         "calibrate": "calibration.calibrate.calibrate",

@@ -41,11 +41,11 @@ def node_parameters() -> Iterator[str]:
 
 def commands() -> Iterator[str]:
     """Yield lines for the arguments of every command, with examples."""
-    from inertid_ros.cli.main import _EXAMPLES, _parser
+    from inertid_ros.cli.main import EXAMPLES, command_parser
 
-    (choices,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    (choices,) = (action for action in command_parser()._actions if isinstance(action, argparse._SubParsersAction))
     for name, command in choices.choices.items():
-        yield from (f"## {name}", "", command.description, "", "```bash", *_EXAMPLES[name], "```", "")
+        yield from (f"## {name}", "", command.description, "", "```bash", *EXAMPLES[name], "```", "")
         yield from ("| argument | description |", "|---|---|")
         for action in command._actions:
             if action.dest in ("help", "json", "quiet", "debug"):

@@ -13,23 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    from_pseudo_inertia,
-    pseudo_inertia,
-    relative_pseudo_inertia,
-)
 
 _MAX_LOG_STEP = 1.0  # logarithm of the factor by which one step may change a body
 _MIN_ROOM = 1e-12  # least distance to the largest ratio, against rounding
 _MAX_BOUND_SHARE = 0.9  # share of the way to a bound, or to the border of the manifold, in one step
 
 # Symmetric D_i with tr(E_i D_j) = 1 for i = j, else 0; each flattened.
-_GRAM = np.einsum("iab,jab->ij", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
-_DUAL_BASIS = np.tensordot(np.linalg.inv(_GRAM), PSEUDO_INERTIA_BASIS, axes=1).reshape(BODY_PARAMETERS, 16)
+_GRAM = np.einsum("iab,jab->ij", inertial.PSEUDO_INERTIA_BASIS, inertial.PSEUDO_INERTIA_BASIS)
+_DUAL_BASIS = np.tensordot(np.linalg.inv(_GRAM), inertial.PSEUDO_INERTIA_BASIS, axes=1).reshape(-1, 16)
 
 
 def dual_matrix(b: Array) -> Array:
@@ -39,8 +33,8 @@ def dual_matrix(b: Array) -> Array:
 
 def natural_gradient(bodies: Array, b: Array) -> Array:
     """``g(phi)^-1 b`` of bodies and covectors ``(nb, 10)`` ([Lee2019]_ eq. B.4.20)."""
-    J = pseudo_inertia(bodies)
-    return from_pseudo_inertia(J @ dual_matrix(b) @ J)
+    J = inertial.pseudo_inertia(bodies)
+    return inertial.from_pseudo_inertia(J @ dual_matrix(b) @ J)
 
 
 def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
@@ -48,19 +42,19 @@ def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
 
     The bodies stay consistent for every ``size``. A step is shortened so that it changes a body by at most a factor e.
     """
-    lower = np.linalg.cholesky(pseudo_inertia(bodies))
+    lower = np.linalg.cholesky(inertial.pseudo_inertia(bodies))
     tangent = -size * np.swapaxes(lower, 1, 2) @ dual_matrix(b) @ lower
     values, vectors = np.linalg.eigh(tangent)
     longest = np.abs(values).max(axis=1, keepdims=True)
     values = values * np.minimum(1.0, _MAX_LOG_STEP / np.maximum(longest, 1e-300))
     turned = lower @ vectors
-    return from_pseudo_inertia((turned * np.exp(values)[:, None, :]) @ np.swapaxes(turned, 1, 2))
+    return inertial.from_pseudo_inertia((turned * np.exp(values)[:, None, :]) @ np.swapaxes(turned, 1, 2))
 
 
 def straight_step(bodies: Array, change: Array) -> Array:
     """Bodies ``(nb, 10)`` after a straight step, shortened if it would leave the manifold."""
-    lower = np.linalg.cholesky(pseudo_inertia(bodies))
-    relative = relative_pseudo_inertia(lower, change)
+    lower = np.linalg.cholesky(inertial.pseudo_inertia(bodies))
+    relative = inertial.relative_pseudo_inertia(lower, change)
     least = np.linalg.eigvalsh(0.5 * (relative + np.swapaxes(relative, 1, 2)))[:, 0]
     share = np.minimum(1.0, _MAX_BOUND_SHARE / np.maximum(-least, 1e-300))
     return np.asarray(bodies + share[:, None] * change)
@@ -71,11 +65,11 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 
     The eigenvalues of the pseudo-inertia relative to ``first`` are clipped; bodies inside the limits stay unchanged.
     """
-    lower = np.linalg.cholesky(pseudo_inertia(first))
-    values, vectors = np.linalg.eigh(relative_pseudo_inertia(lower, bodies))
+    lower = np.linalg.cholesky(inertial.pseudo_inertia(first))
+    values, vectors = np.linalg.eigh(inertial.relative_pseudo_inertia(lower, bodies))
     clipped = np.clip(values, 1 / factor, factor)
     turned = lower @ vectors
-    moved = from_pseudo_inertia((turned * clipped[:, None, :]) @ np.swapaxes(turned, 1, 2))
+    moved = inertial.from_pseudo_inertia((turned * clipped[:, None, :]) @ np.swapaxes(turned, 1, 2))
     return np.where((clipped == values).all(axis=1)[:, None], bodies, moved)
 
 
@@ -84,8 +78,8 @@ def step_within_factor(body: Array, change: Array, first: Array, factor: float) 
 
     Unlike that of :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
     """
-    lower = np.linalg.cholesky(pseudo_inertia(first))
-    ratio, slope = relative_pseudo_inertia(lower, body), relative_pseudo_inertia(lower, change)
+    lower = np.linalg.cholesky(inertial.pseudo_inertia(first))
+    ratio, slope = inertial.relative_pseudo_inertia(lower, body), inertial.relative_pseudo_inertia(lower, change)
     shares = [1.0]
     for room, towards in ((factor * np.eye(4) - ratio, slope), (ratio - np.eye(4) / factor, -slope)):
         values, vectors = np.linalg.eigh(room)
@@ -184,7 +178,7 @@ class HalfSpaceProjection:
         """
         if self.normal @ body <= self.offset:
             return body
-        lower = np.linalg.cholesky(pseudo_inertia(body))
+        lower = np.linalg.cholesky(inertial.pseudo_inertia(body))
         values, vectors = np.linalg.eigh(lower.T @ dual_matrix(self.normal) @ lower)
         largest = float(values.max())
         limit = -1 / float(values.min()) if values.min() < 0 else np.inf
@@ -199,4 +193,4 @@ class HalfSpaceProjection:
                 raise IdentificationError("adaptation: no body keeps the bound; give another bound")
         s = scipy.optimize.brentq(excess, 0.0, min(upper, limit * (1 - 1e-12)), xtol=1e-300, rtol=1e-14)
         turned = lower @ vectors
-        return np.asarray(from_pseudo_inertia((turned / (1 + s * values)) @ turned.T))
+        return np.asarray(inertial.from_pseudo_inertia((turned / (1 + s * values)) @ turned.T))

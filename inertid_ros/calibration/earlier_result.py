@@ -12,10 +12,7 @@ from inertid_ros.core.formats import file_checksum
 from inertid_ros.core.inertial_parameters import karcher_mean
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.continuation import EarlierFit
-from inertid_ros.identification.information.information import (
-    EarlierInformation,
-    earlier_information,
-)
+from inertid_ros.identification.information.information import EarlierInformation, earlier_information
 from inertid_ros.identification.provenance import EarlierSource, checksum
 from inertid_ros.report.results import PARAMETERS, REPORT, Result, ResultError, as_written
 from inertid_ros.robot.model import RobotModel, load_model

@@ -28,21 +28,8 @@ from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.plan import Plan, load_motion, slower
-from inertid_ros.excitation.planning.inspection import (
-    Inspection,
-    closest_approach,
-    inspect_plan,
-    limb_paths,
-    motion_findings,
-    motion_summary,
-)
+from inertid_ros.excitation.planning import inspection as inspections, planner
 from inertid_ros.excitation.planning.interval_planner import plan_floating_base, wheel_limits
-from inertid_ros.excitation.planning.planner import (
-    PlanningProgress,
-    PlanningReport,
-    plan_excitation,
-    refuse_free_base,
-)
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -55,8 +42,8 @@ class PlannedMotion:
     """Motion within all limits, its properties, and the final state of its planning (None if it was loaded)."""
 
     purpose: str
-    inspection: Inspection
-    criterion: PlanningProgress | None = None
+    inspection: inspections.Inspection
+    criterion: planner.PlanningProgress | None = None
 
     @property
     def plan(self) -> Plan:
@@ -97,7 +84,7 @@ class Workspace:
                 f"robot '{model.name}': it stands on '{model.foot}' and may fall; give the corners of the sole from the"
                 f" origin of this link, x forward and y left [m], such as{sole}")
         model = model.commanded
-        refuse_free_base(model)
+        planner.refuse_free_base(model)
         limits = motion_limits(model, limit_options)
         if floating is not None:
             options = attrs.evolve(options, mounting="none")  # it moves in its surroundings
@@ -106,29 +93,31 @@ class Workspace:
         constraints = motion_constraints(model, limits, options)
         return cls(model, limits, constraints, surroundings(model, limits, options), earlier, floating)
 
-    def planned(self, start: Array, options: ExcitationOptions, report: PlanningReport) -> Plan:
+    def planned(self, start: Array, options: ExcitationOptions, report: planner.PlanningReport) -> Plan:
         """Plan an exciting motion that begins at ``start`` ``(n,)``."""
         if self.floating is None:
-            return plan_excitation(self.model, self.limits, start, options, report, self.earlier)
+            return planner.plan_excitation(self.model, self.limits, start, options, report, self.earlier)
         if options.kind != "combinations" or self.earlier is not None:
             raise ExcitationError(
                 f"robot '{self.model.name}': its base floats, so only direction combinations can be planned, without an"
                 " earlier result; set excitation.kind and excitation.validation_kind to combinations")
         return plan_floating_base(
             self.floating, self.limits, start, options, self.constraints,
-            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)))
+            lambda fraction, condition: report(planner.PlanningProgress(fraction, condition, condition)))
 
-    def inspected(self, plan: Plan, purpose: str = "", criterion: PlanningProgress | None = None) -> PlannedMotion:
+    def inspected(
+            self, plan: Plan, purpose: str = "", criterion: planner.PlanningProgress | None = None) -> PlannedMotion:
         """Inspect a motion; ExcitationError if it breaks a limit or a constraint."""
         check_plan(plan, self.model, self.limits, constraints=self.constraints)
         robot = self.floating or self.model
-        inspection = inspect_plan(plan, robot, self.limits, self.constraints, self.earlier, self.around)
+        inspection = inspections.inspect_plan(plan, robot, self.limits, self.constraints, self.earlier, self.around)
         return PlannedMotion(purpose, inspection, criterion)
 
 
 def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None,
         start: Mapping[str, float] | None = None, prior: str | Path = "",
-        progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
+        progress: Callable[[str, planner.PlanningProgress], None] = lambda purpose, report: None,
+        ) -> tuple[PlannedMotion, ...]:
     """Plan a motion to fit and, without ``prior``, one to validate; held-out data of a prior is used again.
 
     Raises InertidError: a motion within the limits does not exist, or the result cannot be used.
@@ -148,9 +137,9 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
     pose = rest_pose(space.model, space.limits, space.constraints, _pose(start, space.limits), named)
 
     def planned(purpose: str, wanted: ExcitationOptions) -> PlannedMotion:
-        last = deque[PlanningProgress](maxlen=1)
+        last = deque[planner.PlanningProgress](maxlen=1)
 
-        def report(state: PlanningProgress) -> None:
+        def report(state: planner.PlanningProgress) -> None:
             last.append(state)
             progress(purpose, state)
 
@@ -251,7 +240,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
         # A robot at rest just outside the margin of its limits begins at the margin.
         start = np.clip(job.measured_position, limits.lower, limits.upper) if job.start is None else job.start
 
-        def report(state: PlanningProgress) -> None:
+        def report(state: planner.PlanningProgress) -> None:
             progress(PreparationProgress(_PLANNED_FRACTION * state.fraction, state.condition_number))
 
         plan = space.planned(start, job.excitation, report)
@@ -260,9 +249,9 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     progress(PreparationProgress(_PLANNED_FRACTION))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
-    weak = motion_findings(plan, model, limits, constraints) if space.floating is None else ()
+    weak = inspections.motion_findings(plan, model, limits, constraints) if space.floating is None else ()
     findings = (*space.around.findings, *weak)
-    clearance = closest_approach(constraints, whole)
-    summary = motion_summary(plan, clearance, job.speed_scale)
+    clearance = inspections.closest_approach(constraints, whole)
+    summary = inspections.motion_summary(plan, clearance, job.speed_scale)
     progress(PreparationProgress(1.0))
-    return PreparedMotion(plan, approach_s, table, summary, clearance, limb_paths(plan, model), findings)
+    return PreparedMotion(plan, approach_s, table, summary, clearance, inspections.limb_paths(plan, model), findings)

@@ -17,8 +17,7 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import proposed_names
-from inertid_ros.robot.urdf import joints as urdf_joints
-from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf import joints as urdf_joints, parsing
 
 # Quantities that drivers report as effort: torque of the joint, or of the motor behind its gear [N m or N]; current of
 # the motor [A]; torque minus the gravity torque that the driver computes; none, but drives follow position commands.

@@ -24,7 +24,7 @@ from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 _MIN_ADDRESS_SPACE_MIB = 600  # for libraries, and the buffers of OpenBLAS
 _Number = TypeVar("_Number", int, float)
 _LIST: dict[str, Any] = {"action": "append", "default": []}  # an option that may be given several times
-_EXAMPLES = {
+EXAMPLES = {
     "init": ("inertid init robot.urdf", "inertid init ur5e.urdf.xacro --xacro name:=ur5e ur_type:=ur5e",
         "inertid init robot.urdf --lock finger_joint=0.02 --mounting ceiling"),
     "identify": ("inertid identify run1_bag --urdf robot.urdf --validate run2_bag --output result",
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
-    parser = _parser()
+    parser = command_parser()
     if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
         import argcomplete
 
@@ -119,7 +119,7 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(BAD_INPUT)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     common.add_argument("-q", "--quiet", action="store_true", help="print neither notices, warnings nor progress")
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, summary: str, *parents: _Parser) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common],
-            epilog="examples:\n  " + "\n  ".join(_EXAMPLES[name]), formatter_class=argparse.RawDescriptionHelpFormatter)
+            epilog="examples:\n  " + "\n  ".join(EXAMPLES[name]), formatter_class=argparse.RawDescriptionHelpFormatter)
 
     init = add("init", "write a first configuration for a robot, to be reviewed and corrected", force)
     _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
@@ -242,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="simulate an arm with a wrong URDF, and calibrate it",
         description="Simulate an arm with a wrong URDF, and run the commands of docs/guides/first_result.md on it.",
-        epilog="examples:\n  " + "\n  ".join(_EXAMPLES["demo"]), formatter_class=argparse.RawDescriptionHelpFormatter)
+        epilog="examples:\n  " + "\n  ".join(EXAMPLES["demo"]), formatter_class=argparse.RawDescriptionHelpFormatter)
     demo.set_defaults(json=False, quiet=False, debug=False)
     _take(demo, "--output", "DIR", "folder to write: URDFs, recordings, result (default: demo)", default="demo")
 

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import attrs
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration, check_configuration
-from inertid_ros.config.option_fields import is_section
-from inertid_ros.config.option_fields import options as options_of
+from inertid_ros.config.option_fields import is_section, options as options_of
 from inertid_ros.config.structuring import flat, flow, structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, FormatError

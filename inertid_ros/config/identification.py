@@ -103,7 +103,7 @@ class IdentifyOptions:
         " is significant and held-out blocks agree")
     prior: tuple[str, ...] = option((), "result directory to continue: its recordings and the new recordings are"
         " fitted together; or a URDF, or several results and URDFs of this type of robot: the mean of their bodies is"
-        " the prior; empty starts from the URDF", or_single=True)
+        " the prior; empty starts from the URDF", of=str | tuple[str, ...])
     spread: Mapping[str, float] = named(float, "prior spread of a single link or rotor, such as a link with a gripper"
         " that is not in the URDF (10 allows any body); with identify.prior set, of a link that changed since that"
         " result; the name all stands for every link that has no entry of its own", "spread_link_names", minimum=1e-3,

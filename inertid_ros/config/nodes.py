@@ -9,15 +9,8 @@ import attrs
 
 from inertid_ros.core.worker import MAX_MEMORY_MB
 
+from . import excitation as excitation_options
 from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, Effect
-from .excitation import (
-    EffortControlOptions,
-    ExcitationOptions,
-    ExecutionOptions,
-    LimitOptions,
-    MonitorOptions,
-    StateMonitorOptions,
-)
 from .identification import RoundsOptions
 from .option_fields import Option, named, option, options, section
 from .recordings import STAMPS, BagWritingOptions, SampleTopics, TypedTopic
@@ -62,10 +55,10 @@ class MotionOptions:
         " joint states are good [s]", 1.0, 60.0)
     start: tuple[float, ...] = option((), "pose where planned motions begin and end [rad or m]; empty takes the"
         " current pose", -1e6, 1e6, of=tuple[float, ...])
-    limits: LimitOptions = section(LimitOptions)
-    excitation: ExcitationOptions = section(ExcitationOptions)
-    execution: ExecutionOptions = section(ExecutionOptions)
-    monitor: MonitorOptions = section(MonitorOptions)
+    limits: excitation_options.LimitOptions = section(excitation_options.LimitOptions)
+    excitation: excitation_options.ExcitationOptions = section(excitation_options.ExcitationOptions)
+    execution: excitation_options.ExecutionOptions = section(excitation_options.ExecutionOptions)
+    monitor: excitation_options.MonitorOptions = section(excitation_options.MonitorOptions)
 
 
 @attrs.frozen
@@ -216,10 +209,10 @@ class AdaptationNodeOptions:
     parameters_hz: float = option(5.0, "rate of ~/parameters [Hz]", 0.1, 100.0)
     realtime_priority: int = option(0, "SCHED_FIFO priority of the node, if the system allows it; 0 keeps the"
         " default scheduling", 0, 99)
-    control: EffortControlOptions = section(EffortControlOptions)
+    control: excitation_options.EffortControlOptions = section(excitation_options.EffortControlOptions)
     robot: RobotOptions = section(RobotOptions)
-    limits: LimitOptions = section(LimitOptions)
-    monitor: StateMonitorOptions = section(StateMonitorOptions)
+    limits: excitation_options.LimitOptions = section(excitation_options.LimitOptions)
+    monitor: excitation_options.StateMonitorOptions = section(excitation_options.StateMonitorOptions)
 
 
 @attrs.frozen

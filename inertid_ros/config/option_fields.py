@@ -8,7 +8,7 @@ conversion and validation, because it has the rosdep key ``python3-attrs`` on ev
 import numbers
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import GenericAlias
+from types import GenericAlias, UnionType
 from typing import Any, get_args
 
 import attrs
@@ -92,19 +92,21 @@ class Option:
 
 
 def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
-        choices: Sequence[str] = (), of: Any = None, or_single: bool = False) -> Any:
+        choices: Sequence[str] = (), of: Any = None) -> Any:
     """Field for a number, a truth value, a text, or a tuple of these types.
 
     Parameters
     ----------
     description : one line with the unit in brackets, such as ``duration of every interval [s]``.
-    minimum, maximum, choices, or_single : as in :class:`Option`.
+    minimum, maximum, choices : as in :class:`Option`.
     of : type of the value; by default the type of ``default``, and any length if that is a tuple. Needed for example
-        for a required value, or for exactly two numbers: ``tuple[float, float]``.
+        for a required value, or for exactly two numbers: ``tuple[float, float]``. With ``str | tuple[str, ...]`` a
+        single text counts as a list of one.
     """
     if of is None and isinstance(default, tuple):
         of = GenericAlias(tuple, (type(default[0]) if default else str, ...))
-    scalar, is_list, length = _shape(of or type(default))
+    or_single = isinstance(of, UnionType)
+    scalar, is_list, length = _shape(get_args(of)[1] if or_single else of or type(default))
     single = Option(
         "", scalar, is_list, default, description, minimum, maximum, tuple(choices), length, or_single=or_single)
 

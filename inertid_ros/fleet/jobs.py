@@ -31,12 +31,8 @@ from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import StreamedSamples, identify, takes_further
 from inertid_ros.identification.information import information_file
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information, merged
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.identification.solvers.constraints import configured_constraints
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    prior_coordinates,
-    prior_covariance_root,
-)
 from inertid_ros.report.report_content import records
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -130,9 +126,9 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)
-    coordinates = prior_coordinates(estimate.model, estimate.information)
+    coordinates = priors.prior_coordinates(estimate.model, estimate.information)
     prior = coordinates.physical(coordinates.prior)
-    prior_root = prior_covariance_root(coordinates, estimate.prior_spreads)
+    prior_root = priors.prior_covariance_root(coordinates, estimate.prior_spreads)
     masses = np.zeros((size, len(layout.links)))
     for link in range(len(layout.links)):
         masses[layout.body(link), link] = estimate.parameters[layout.body(link)]
@@ -348,7 +344,7 @@ def estimate_job(urdf: str, configuration: Configuration, stored: bytes,
     if prior is not None:
         # The distribution of the model's robots is a better prior than the URDF of a single robot.
         information = replace(information, earlier=prior)
-        options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
+        options = attrs.evolve(options, prior_spread=options.prior_spread or priors.TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
     decision = GateDecision.from_findings([*check_solution(estimate), *plausibility(estimate)])
     columns = {"parameter": estimate.layout.names, "value": estimate.parameters.tolist(),

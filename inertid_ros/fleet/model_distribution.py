@@ -18,11 +18,7 @@ from inertid_ros.fleet.mixed_models import Likelihoods, Population, fit_populati
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    prior_coordinates,
-    prior_covariance_root,
-)
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
@@ -52,8 +48,8 @@ class BaseCoordinates:
     @classmethod
     def from_model(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
         """Return the coordinates of a model; a robot's information gives the natural size of drive parameters."""
-        base, coordinates = base_parameters_of_robot(model), prior_coordinates(model, information)
-        root = base.projection @ prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
+        base, coordinates = base_parameters_of_robot(model), priors.prior_coordinates(model, information)
+        root = base.projection @ priors.prior_covariance_root(coordinates, priors.TYPICAL_PRIOR_SPREAD)
         scale = np.linalg.norm(root, axis=1)
         centre = base.projection @ coordinates.physical(coordinates.prior)
         root = root / scale[:, None]

@@ -29,11 +29,7 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import effective_fraction
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    prior_coordinates,
-    prior_covariance_root,
-)
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations, dense_equations, load_torque
 from inertid_ros.robot.kinematics import batches
 from inertid_ros.robot.model import RobotModel
@@ -210,7 +206,8 @@ class GainFit:
             cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
         """Fit blocks of samples, starting at gains of one; the information of all samples scales the prior."""
         model = equations.model
-        root = _FLAT_PRIOR_FACTOR * prior_covariance_root(prior_coordinates(model, information), TYPICAL_PRIOR_SPREAD)
+        coordinates = priors.prior_coordinates(model, information)
+        root = _FLAT_PRIOR_FACTOR * priors.prior_covariance_root(coordinates, priors.TYPICAL_PRIOR_SPREAD)
         ratio = np.zeros((model.joints, int(blocks[0].rows[0].shape[1] > len(root) + 1)))
         return cls(_by_load(blocks), model.prior, root, model.prior, np.ones(model.joints), ratio).converged()
 

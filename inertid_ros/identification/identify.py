@@ -98,10 +98,6 @@ def identify(
     prepared = replace(prepared, further=further)
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
-        if continuation is not None:
-            raise IdentificationError(
-                f"estimator '{options.estimator}' takes no earlier result; leave out the earlier result, or set"
-                " identify.estimator=consistent")
         classical = _classical(prepared, options, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     if options.regularizer == "geodesic":
@@ -119,9 +115,8 @@ def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> b
     """Check whether a fit can read samples one recording at a time and keep only their information.
 
     Some options need every sample: classical estimators use the residual of every sample, geodesic least squares its
-    hyperplane, fitted Stribeck speeds,
-    drive gains and friction under load change the equations of every sample, and equations of momentum average the
-    noise of their regressor over all samples.
+    hyperplane, fitted Stribeck speeds, drive gains and friction under load change the equations of every sample, and
+    equations of momentum average the noise of their regressor over all samples.
     """
     equations = equations_of(source, options.equations)
     return (
@@ -203,7 +198,11 @@ def _check_geodesic(data: FitData, constraints: Constraints) -> None:
 
 
 def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints) -> LeastSquaresEstimate:
-    """Fit by a classical estimator; constraints raise an error."""
+    """Fit by a classical estimator; constraints and an earlier result raise an error."""
+    if data.information.earlier is not None:
+        raise IdentificationError(
+            f"estimator '{options.estimator}' takes no earlier result; leave out the earlier result, or set"
+            " identify.estimator=consistent")
     if options.fit_stribeck_speed:
         first = MapFit.of(data, options, Constraints()).reweighted().without_outliers().reweighted()
         data = first.with_chosen_stribeck().data

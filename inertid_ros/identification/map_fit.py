@@ -28,7 +28,6 @@ from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.convex_program import Solution
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations, dense_equations
 
 from .term_significance import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
@@ -97,7 +96,7 @@ class MapFit:
     options: IdentifyOptions
     deviation: Array
     fraction: Array
-    regularization: Regularization
+    regularization: regularizers.Regularization
     discount: float = 1.0
     solution: Solution | None = None
     outliers: IntArray | None = None
@@ -113,7 +112,7 @@ class MapFit:
         fixed = dict.fromkeys((*constraints.fixed, *model.layout.known_terms))
         constraints = attrs.evolve(constraints, fixed=tuple(fixed))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
-        plain = Regularization(
+        plain = regularizers.Regularization(
             options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)
         regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
         # Weights by the residuals of the prior; only the band of the low-pass limits the number of independent

@@ -22,11 +22,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import TermChoice
 from inertid_ros.identification.information.information import compress, merged
 from inertid_ros.identification.information.residuals import band_fraction
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    prior_coordinates,
-    prior_covariance_root,
-)
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 
 TERM_BLOCKS = 10
@@ -102,7 +98,8 @@ class _BlockFits:
     def from_blocks(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
         layout, parts = equations.model.layout, [compress(equations, [block]) for block in blocks]
         whole = merged(parts)
-        root = prior_covariance_root(prior_coordinates(equations.model, whole), TYPICAL_PRIOR_SPREAD)
+        coordinates = priors.prior_coordinates(equations.model, whole)
+        root = priors.prior_covariance_root(coordinates, priors.TYPICAL_PRIOR_SPREAD)
         prior, level = equations.model.prior, 1e-9 * whole.rms_measured.max()
         deviation = np.maximum(whole.rms_measured, level)
         for _ in range(_BLOCK_WEIGHT_ITERATIONS):

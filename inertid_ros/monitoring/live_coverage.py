@@ -16,11 +16,7 @@ from inertid_ros.data.blocks import Block
 from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
 from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
 from inertid_ros.identification.information.information import Compressor, Information, information_so_far
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    prior_coordinates,
-    prior_covariance_root,
-)
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
@@ -107,8 +103,8 @@ class LiveCoverage:
         self._extent = extent if self._extent is None else self._extent | extent
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
-        coordinates = prior_coordinates(self._model, information)
-        root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
+        coordinates = priors.prior_coordinates(self._model, information)
+        root, prior = priors.prior_covariance_root(coordinates, priors.TYPICAL_PRIOR_SPREAD), self._model.prior
         for term in set(_TESTED_TERMS).intersection(self._model.layout.drive_terms):
             root[self._model.layout.drive(term)] = 0.0
         grams = [channel.r_factor.T @ channel.r_factor for channel in information.channels]

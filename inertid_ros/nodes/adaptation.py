@@ -4,7 +4,6 @@ The lifecycle node follows references while it is active. From the first activat
 efforts: after a deactivation or a fault, it brings the arm to rest and holds it. A cleanup at rest ends the commands.
 """
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -330,4 +329,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -4,7 +4,6 @@ The efforts are those of the newest accepted parameters, or of a result director
 anything is wrong, the trajectory is refused in one line and nothing is sent.
 """
 
-import sys
 import time
 from typing import Any
 
@@ -268,4 +267,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -4,7 +4,6 @@ The flow is a client of the excitation node and the online node, and renews the 
 ends, the robot stops. Exit status: 0 done; 2 something is missing or failed; 130 interrupted.
 """
 
-import sys
 from typing import Any
 
 from rclpy.task import Future
@@ -88,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

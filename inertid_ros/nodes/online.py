@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import time
 from statistics import median
 
@@ -27,7 +26,6 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import JointOrder, to_inertia, to_nanoseconds, to_time
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.goal_node import GoalNode
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import value_fields
@@ -137,7 +135,7 @@ class Online(GoalNode):
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
         self.create_timer(_STATES_PERIOD_S, self._take_states, clock=STEADY)
         self.serve_goals(IdentifyPayload, "~/identify_payload", "another payload is being identified")
-        self.diagnostics = DiagnosticsPublisher(
+        self.diagnostics = diagnostics.DiagnosticsPublisher(
             self, self._statuses, lambda: self.following.result.model.name if self.following is not None else "")
 
     # The robot
@@ -234,10 +232,10 @@ class Online(GoalNode):
 
     # Status
 
-    def _statuses(self) -> list[Status]:
+    def _statuses(self) -> list[diagnostics.Status]:
         return [self._joint_states_status(), self._parameters_status(), self._robot_status(), self._payload_status()]
 
-    def _joint_states_status(self) -> Status:
+    def _joint_states_status(self) -> diagnostics.Status:
         report, following = self.watch.report(time.monotonic()), self.following
         names, problem, silent = tuple[str, ...](), "", _NO_STATES
         keys = ("Rejected messages", "Filter restarts", "Filter delay (s)", "Last fault", "Fault counts")
@@ -250,15 +248,15 @@ class Online(GoalNode):
                 faults = ", ".join(f"{fault.value} {count}" for fault, count in robot.faults.most_common())
                 filters = {"Filter restarts": robot.filter.restarts, "Filter delay (s)": robot.filter.delay}
                 counts |= {**filters, "Fault counts": faults}
-        return judged(
+        return diagnostics.judged(
             "joint states", {**diagnostics.stream_values(report, names), **counts},
-            (STALE, silent if report.silent else ""),
-            (ERROR, problem),
-            (WARN, diagnostics.wrong_clock(report)),
-            (WARN, diagnostics.gaps_between("joint states", report)),
+            (diagnostics.STALE, silent if report.silent else ""),
+            (diagnostics.ERROR, problem),
+            (diagnostics.WARN, diagnostics.wrong_clock(report)),
+            (diagnostics.WARN, diagnostics.gaps_between("joint states", report)),
             otherwise=f"{report.rate_hz:.0f} Hz")
 
-    def _parameters_status(self) -> Status:
+    def _parameters_status(self) -> diagnostics.Status:
         estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or calibrate a robot"
         age_s = (self.get_clock().now().nanoseconds - self.solved_ns) * 1e-9
         values = {
@@ -266,28 +264,28 @@ class Online(GoalNode):
             "Age (s)": age_s if self.solved_ns else None,
             "Newton steps": estimate.steps if estimate is not None else None,
             "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else None}
-        return judged(
+        return diagnostics.judged(
             "parameters", values,
-            (ERROR, self.problem),
-            (STALE, unknown if self.following is None else ""),
-            (STALE, "waiting for joint states" if estimate is None else ""),
+            (diagnostics.ERROR, self.problem),
+            (diagnostics.STALE, unknown if self.following is None else ""),
+            (diagnostics.STALE, "waiting for joint states" if estimate is None else ""),
             otherwise="published")
 
-    def _robot_status(self) -> Status:
+    def _robot_status(self) -> diagnostics.Status:
         robot = self.following.robot if self.following is not None else None
         values = dict.fromkeys(("Cause", "Link or joint", "Amount (kg, N m or N)", "Standard deviation", "Settled"))
         if robot is None:
-            return Status("robot", STALE, "no robot is followed", values)
+            return diagnostics.Status("robot", diagnostics.STALE, "no robot is followed", values)
         message = describe_change(robot.change)
         if (change := robot.change) is None:
-            return Status("robot", OK, message, values)
+            return diagnostics.Status("robot", diagnostics.OK, message, values)
         content = (change.cause.value, change.subject, change.amount, change.deviation, change.settled)
-        return Status("robot", WARN, message, dict(zip(values, content, strict=True)))
+        return diagnostics.Status("robot", diagnostics.WARN, message, dict(zip(values, content, strict=True)))
 
-    def _payload_status(self) -> Status:
+    def _payload_status(self) -> diagnostics.Status:
         state, failure = self.payload_state, self.payload_failure
         values = {"State": state, "Mass (kg)": self.payload_mass, "Last fault": failure}
-        return judged("payload", values, (WARN, failure), otherwise=state)
+        return diagnostics.judged("payload", values, (diagnostics.WARN, failure), otherwise=state)
 
 
 def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time) -> InertialParameters:
@@ -356,4 +354,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

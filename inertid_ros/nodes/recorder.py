@@ -1,7 +1,6 @@
 """Recorder node: writes joint states and sensor topics to a crash-safe bag, and publishes synchronised batches."""
 
 import math
-import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import compress, groupby
@@ -29,7 +28,6 @@ from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare
-from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
 from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 from .spin import raise_priority, run_node
@@ -73,8 +71,8 @@ class Recorder(Node):
         self.session = RecordingSession(self.options, self.sources, self)
         self.changed = Future()  # completed with the next state of the session; services await it
         self.failure, self.failure_logged_at = "", -math.inf
-        self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
-        self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
+        self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", topics.BATCH)
+        self.status_publisher = self.create_publisher(RecorderStatus, "~/status", topics.LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
         self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
         self.layouts: dict[str, CdrLayout] = {}  # topic to the layout of its last message
@@ -83,8 +81,8 @@ class Recorder(Node):
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
         # Messages are taken in batches: waking an executor for each message costs more than processing the message.
         self.topics = [self._subscribe(source) for source in self.sources]
-        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=STEADY)
-        self.create_timer(0.2, self._publish_status, clock=STEADY)
+        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=topics.STEADY)
+        self.create_timer(0.2, self._publish_status, clock=topics.STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._publish_status()
         raise_priority(self, 0)  # states that it loses are lost for the calibration
@@ -166,12 +164,12 @@ class Recorder(Node):
 
     # Messages
 
-    def _subscribe(self, source: Source) -> PolledSubscription:
+    def _subscribe(self, source: Source) -> topics.PolledSubscription:
         def on_lost(event: object) -> None:
             self.session.lost += getattr(event, "total_count_change", 1)
 
         events, message_type = SubscriptionEventCallbacks(message_lost=on_lost), topics.message_class(source.type)
-        return PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
+        return topics.PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
 
     def tick(self) -> None:
         arrived = [
@@ -289,7 +287,7 @@ class Recorder(Node):
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
 
     def _now_ns(self) -> int:
-        return int(STEADY.now().nanoseconds)
+        return int(topics.STEADY.now().nanoseconds)
 
     # Ending
 
@@ -379,4 +377,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

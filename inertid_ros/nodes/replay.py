@@ -1,6 +1,5 @@
 """Replay node: plays a bag's topics with their recorded stamps, and ``/clock``, without ``ros2 bag play``."""
 
-import sys
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -141,4 +140,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

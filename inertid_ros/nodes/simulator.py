@@ -1,6 +1,5 @@
 """Simulator node: a MuJoCo arm, a space robot, or a robot on force plates, in real time, with a real robot's topics."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -334,4 +333,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -23,8 +23,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors import drives
-from inertid_ros.regressors import rigid_body_regressor as bodies
+from inertid_ros.regressors import drives, rigid_body_regressor as bodies
 from inertid_ros.robot.contacts import on_ground, turn_base_rows
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.kinematics import BATCH, batches

@@ -21,7 +21,6 @@ from inertid_ros.config.structuring import structure
 from inertid_ros.core import formats
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConfigurationError, FormatError, IdentificationError, InertidError
-from inertid_ros.core.formats import read_bytes, read_text
 from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
@@ -179,7 +178,7 @@ class Result:
     def save(self, directory: str | Path, force: bool = False) -> Path:
         """Write a copy of the files; see :meth:`CalibrationOutcome.save`."""
         names = (file for file in self.directory.iterdir() if not file.name.startswith("."))
-        files = {file.name: read_bytes(file, _MAX_FILE_BYTES) for file in names}
+        files = {file.name: formats.read_bytes(file, _MAX_FILE_BYTES) for file in names}
         write_directory(Path(directory), RESULT, files, force or None)
         return Path(directory)
 
@@ -324,7 +323,7 @@ def _dump(content: dict[str, Any]) -> str:
 
 def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     try:
-        content = parser(read_text(path))
+        content = parser(formats.read_text(path))
     except FileNotFoundError:
         raise ResultError(f"{path.parent}: has no {path.name} and is not a result directory; check the path") from None
     except OSError as error:

@@ -15,14 +15,12 @@ from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.inertial_parameters import URDF_INERTIA, is_consistent
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf import text as markup
+from inertid_ros.robot.urdf import parsing, text as markup
 from inertid_ros.robot.urdf.joints import rigidly_joined
 
 _DRAWS_PER_MASS_CHANGE = 100  # before the mass change is halved
-_INERTIA = {"mass": ("value",), "inertia": URDF_INERTIA}  # numbers of an <inertial>
+_INERTIA = {"mass": ("value",), "inertia": inertial.URDF_INERTIA}  # numbers of an <inertial>
 
 
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
@@ -142,9 +140,9 @@ def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
     if unlocked.shape != model.body_prior.shape:
         raise ModelError(f"bodies have shape {unlocked.shape}, the model needs {model.body_prior.shape}")
     for name, whole, pi in zip(model.link_names, bodies, unlocked, strict=True):
-        if not is_consistent(whole):
+        if not inertial.is_consistent(whole):
             raise ModelError(f"link '{name}': parameters are not physically consistent; they are not written to a URDF")
-        if pi.any() and not is_consistent(pi):
+        if pi.any() and not inertial.is_consistent(pi):
             raise ModelError(
                 f"link '{name}': the links behind its locked joints have more inertia than the whole body; lock fewer"
                 " joints or correct those links"

@@ -12,7 +12,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.urdf import joints as urdf_joints
-from inertid_ros.robot.urdf.joints import JointLimits
 from inertid_ros.robot.urdf.units import check_units
 
 from .contacts import check_contacts, contacts_of, ground_of
@@ -80,5 +79,5 @@ def body_segment_model(name: str, segments: Sequence[str], prior: Array,
     return RobotModel(
         name=name, urdf="", pinocchio=model, layout=ParameterLayout(tuple(segments), (), ()), body_prior=prior,
         body_locked=np.zeros_like(prior), drive_prior=dict.fromkeys(DRIVE_TERMS, nothing),
-        limits=JointLimits(nothing, nothing, nothing, nothing),
+        limits=urdf_joints.JointLimits(nothing, nothing, nothing, nothing),
         options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="segments"))

@@ -16,8 +16,14 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.validation import Validation
-from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
-from inertid_ros.msg import UserTerm as UserTermMessage
+from inertid_ros.msg import (
+    CoupledDrive,
+    IdentificationReport,
+    InertialParameters,
+    JointDynamics,
+    LinkInertia,
+    UserTerm as UserTermMessage,
+)
 from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel

@@ -257,9 +257,9 @@ def test_help_and_version_answer():
 
 
 def test_examples_of_the_help_are_commands():
-    for name, lines in cli._EXAMPLES.items():
+    for name, lines in cli.EXAMPLES.items():
         for line in lines:
-            assert cli._parser().parse_args(shlex.split(line)[1:]).command == name
+            assert cli.command_parser().parse_args(shlex.split(line)[1:]).command == name
 
 
 def test_a_mistyped_command_is_named(capsys):
@@ -277,7 +277,7 @@ def test_the_demonstration_calibrates_an_arm_once(tmp_path, capsys):
 
 
 def test_help_imports_no_numerics():
-    code = "import sys; from inertid_ros.cli.main import _parser; _parser();"
+    code = "import sys; from inertid_ros.cli.main import command_parser; command_parser();"
     code += " print({'numpy', 'yaml', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

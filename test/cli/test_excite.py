@@ -14,8 +14,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.free_base import free_urdf
 
 from inertid_ros.calibration import planning
-from inertid_ros.cli import excite
-from inertid_ros.cli import main as cli
+from inertid_ros.cli import excite, main as cli
 from inertid_ros.core.errors import log_once
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.plan import load_motion

@@ -8,8 +8,7 @@ import pyarrow.parquet
 import pytest
 from support.fleet import InlineCluster, write_catalogue, write_fleet
 
-from inertid_ros.cli import fleet
-from inertid_ros.cli import main as cli
+from inertid_ros.cli import fleet, main as cli
 from inertid_ros.data.files.loading import load_recording, write_npz
 
 

@@ -7,8 +7,7 @@ import re
 import attrs
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.paths import CONFIG
 from support.wrong_settings import (
     NAME,

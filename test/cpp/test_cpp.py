@@ -14,8 +14,7 @@ from builtin_interfaces.msg import Time
 
 from inertid_ros.config.robot import DRIVE_TERMS, TERM_SHAPES
 from inertid_ros.core.samples import Samples
-from inertid_ros.msg import InertialParameters
-from inertid_ros.msg import UserTerm as UserTermMessage
+from inertid_ros.msg import InertialParameters, UserTerm as UserTermMessage
 from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.dynamics import rigid_torque

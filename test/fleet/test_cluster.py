@@ -8,8 +8,7 @@ import pytest
 from support.fleet import numbered_job
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.fleet import catalogue
-from inertid_ros.fleet import cluster as module
+from inertid_ros.fleet import catalogue, cluster as module
 from inertid_ros.fleet.catalogue import FleetError, content_hash, fetched, fetched_text, file_state, resolved
 from inertid_ros.fleet.cluster import Failed, cluster
 

@@ -8,8 +8,12 @@ import pytest
 import yaml
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2")
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import (  # noqa: E402
+    HealthCheck,
+    given,
+    settings,
+    strategies as st,  # noqa: E402
+)
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from support.nodes.processes import NodeProcess  # noqa: E402

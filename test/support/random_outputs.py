@@ -16,8 +16,7 @@ from unittest.mock import patch
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.cli import convert, excite, identify, init, payload, perturb
-from inertid_ros.cli import main as cli
+from inertid_ros.cli import convert, excite, identify, init, main as cli, payload, perturb
 from inertid_ros.core.outputs import MANIFEST
 from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import write_npz

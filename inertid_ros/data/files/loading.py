@@ -12,16 +12,8 @@ from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import foreign_content, read_arrays, read_head
 from inertid_ros.core.outputs import write_file
+from inertid_ros.data import recording as recordings
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.recording import (
-    OPTIONAL_CHANNELS,
-    WRENCH_PREFIX,
-    Recording,
-    StampRepairs,
-    in_order,
-    renamed,
-    split_wrenches,
-)
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .bag_opening import SQLITE_MAGIC
@@ -43,7 +35,7 @@ _WITHOUT_EFFORT_KEYS = ("base_pose", "base_twist", "imu", "command_position")
 
 
 def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
-        stamps: str = "header", longest: int | None = None) -> Recording:
+        stamps: str = "header", longest: int | None = None) -> recordings.Recording:
     """Load an ``.npz``, Parquet or MATLAB file, a table of text, a LeRobot data set, or a bag, by the content.
 
     Raises RecordingError: the file has another format or is unreadable; see :func:`read_npz`,
@@ -60,12 +52,12 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     path, joints = Path(path), joints or RecordedJoints()
     if not is_bag(path):
         form = file_format(path)
-        return renamed(read_npz(path) if form == "npz" else _recording(path, _TABLES[form](path)), joints)
-    return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
+        return recordings.renamed(read_npz(path) if form == "npz" else _recording(path, _TABLES[form](path)), joints)
+    return recordings.renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
 def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
-        stamps: str = "header") -> Recording | LongRecording:
+        stamps: str = "header") -> recordings.Recording | LongRecording:
     """Load a recording like :func:`load_recording`, but a bag of over :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
     Bags whose messages must be put in order, ``.npz`` files and tables are read as a whole at any length.
@@ -77,7 +69,7 @@ def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joi
         pass
     try:
         return LongRecording.from_parts(
-            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps)))
+            lambda: (recordings.renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps)))
     except OnlyWholeError:
         return load_recording(path, topics, joints, stamps)
 
@@ -118,7 +110,7 @@ def file_format(path: Path) -> str:
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")
 
 
-def read_npz(path: str | Path) -> Recording:
+def read_npz(path: str | Path) -> recordings.Recording:
     """Read an ``.npz`` file; keys outside the format are ignored. Other tools' names, as ``q``, are read as in tables.
 
     Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content is not
@@ -140,7 +132,7 @@ def read_npz(path: str | Path) -> Recording:
         if key != "joint_names" and value.dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
     # Equations of the base and of momentum do not need effort, and commands replace it.
-    measured = any(key.startswith((WRENCH_PREFIX, *_WITHOUT_EFFORT_KEYS)) for key in content)
+    measured = any(key.startswith((recordings.WRENCH_PREFIX, *_WITHOUT_EFFORT_KEYS)) for key in content)
     missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
     if missing:
         raise RecordingError(
@@ -149,7 +141,7 @@ def read_npz(path: str | Path) -> Recording:
     return _recording(path, content)
 
 
-def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
+def _recording(path: Path, content: dict[str, np.ndarray]) -> recordings.Recording:
     """Recording of the arrays of a file, in the order of their stamps."""
     names = content.pop("joint_names")
     if names.ndim != 1 or names.dtype.kind not in "US":
@@ -159,22 +151,22 @@ def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
     text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     content.setdefault("effort", np.full(content["position"].shape, np.nan))
     content, repairs = _in_order(content)
-    return Recording(tuple(text), **split_wrenches(content), name=str(path), repairs=repairs)
+    return recordings.Recording(tuple(text), **recordings.split_wrenches(content), name=str(path), repairs=repairs)
 
 
-def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
+def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], recordings.StampRepairs]:
     """Sort channels by stamp; leave out repeated stamps and, if they are few, stamps of another clock."""
     time = content["time"]
     if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
-        return content, StampRepairs()
-    chosen, repairs = in_order(time.astype(float))
+        return content, recordings.StampRepairs()
+    chosen, repairs = recordings.in_order(time.astype(float))
     if not repairs.count or repairs.too_many_elsewhere:
-        return content, StampRepairs()
+        return content, recordings.StampRepairs()
     ordered = {key: value[chosen] if value.shape[:1] == time.shape else value for key, value in content.items()}
     return ordered, repairs
 
 
-def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
+def write_npz(recording: recordings.Recording, path: str | Path, overwrite: bool = True) -> Path:
     """Write a recording to ``path``, atomically; ``overwrite`` replaces a regular file.
 
     Raises OutputError: the file cannot be written.
@@ -186,4 +178,4 @@ def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) ->
 
 
 def _known(key: str) -> bool:
-    return key in (*_REQUIRED_KEYS, *OPTIONAL_CHANNELS) or key.startswith(WRENCH_PREFIX)
+    return key in (*_REQUIRED_KEYS, *recordings.OPTIONAL_CHANNELS) or key.startswith(recordings.WRENCH_PREFIX)

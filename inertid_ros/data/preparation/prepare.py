@@ -20,7 +20,6 @@ from inertid_ros.robot.model import RobotModel
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
 from .commanded_effort import command_torque, with_commanded_effort
-from .filtered_motion import FilteredMotion
 from .filtering import EvenGrid, even_pieces, low_pass
 from .recorded_channels import BASE_POSE, BASE_SOURCES, CleanChannels, force_channels
 from .whole_body_samples import momentum_channels, momentum_samples, segment_channels, segment_samples
@@ -132,7 +131,7 @@ class Preparation:
         segments, chosen = even_pieces(recorded, motion_hz, cutoff, options, grid)
         pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
         kept = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
-        motion = FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
+        motion = filtered_motion.FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
         # Samples in which the friction of every drive has a direction.
         of_joints = slice(model.velocities - model.joints, None)
         noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # velocity noise below the cutoff
@@ -248,7 +247,7 @@ def _of_channels(of_joints: Array | Mask, model: RobotModel) -> np.ndarray:
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
 
-def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion, usable: Mask,
+def _measured(recorded: CleanChannels, model: RobotModel, motion: filtered_motion.FilteredMotion, usable: Mask,
         faulty: Mapping[str, Mask], options: WrenchOptions) -> Mask:
     """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:

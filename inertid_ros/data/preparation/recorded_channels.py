@@ -14,7 +14,6 @@ from inertid_ros.core.errors import NoticeLogger, RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
-from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
 
@@ -63,7 +62,7 @@ class CleanChannels:
     time: Array
     channels: dict[str, Array] = field(default_factory=dict)
     replaced: dict[str, Mask] = field(default_factory=dict)
-    noise: dict[str, ChannelNoise] = field(default_factory=dict)
+    noise: dict[str, channel_faults.ChannelNoise] = field(default_factory=dict)
     faulty: dict[str, Mask] = field(default_factory=dict)
     without_effort: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
@@ -122,7 +121,7 @@ class CleanChannels:
             values = np.asfortranarray(values)  # the next steps work column by column
             steps = channel_faults.resolution(values)
             if channel not in self.noise:
-                self.noise[channel] = ChannelNoise.from_values(values, steps)
+                self.noise[channel] = channel_faults.ChannelNoise.from_values(values, steps)
             noise = self.noise[channel]
             dropped, spikes = channel_faults.dropouts(values, noise), _spikes(self.time, channel, values, noise)
             held = channel_faults.held(values, channel == "effort", noise)
@@ -238,7 +237,7 @@ class CleanChannels:
 
 
 def force_channels(recording: Recording, model: RobotModel, options: PrepareOptions,
-        noise: Mapping[str, ChannelNoise]) -> CleanChannels:
+        noise: Mapping[str, channel_faults.ChannelNoise]) -> CleanChannels:
     """Clean the channels that equations of force need; ``noise`` is the known noise, by channel.
 
     Raises RecordingError: a joint of the model or a chosen channel is missing or has too few values.
@@ -317,7 +316,7 @@ def filled(time: Array, values: Array, lost: Mask) -> Array:
     return out
 
 
-def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> Mask:
+def _spikes(time: Array, channel: str, values: Array, noise: channel_faults.ChannelNoise | None = None) -> Mask:
     """Flag spikes ``(N, n)`` of a channel, except in columns with many spikes."""
     flags = channel_faults.spikes(values, noise, time if channel == "position" else None)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)

@@ -28,7 +28,6 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation import filtering
 from inertid_ros.data.preparation.bandwidth import Spectrum
 from inertid_ros.data.preparation.filtered_motion import pose_motion
-from inertid_ros.data.preparation.filtering import Segment, even_pieces, low_pass, usable_samples
 from inertid_ros.data.preparation.recorded_channels import BASE_POSE, CleanChannels, joint_columns
 from inertid_ros.data.preparation.wrenches import measured_wrenches
 from inertid_ros.data.recording import WRENCH_PREFIX, Recording
@@ -97,7 +96,7 @@ def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, m
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
 
 
-def _piece(name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions,
+def _piece(name: str, segment: filtering.Segment, model: RobotModel, cutoff: float, options: PrepareOptions,
         change: bool) -> Samples:
     period, joints = segment.period, model.joints
     smooth = partial(filtering.low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
@@ -221,13 +220,15 @@ def segment_samples(recorded: CleanChannels, poses: Spectrum, cutoff: float, mod
 
     One zero-phase filter for poses and wrenches keeps them in phase. Raises RecordingError: the recording is too short.
     """
-    pieces, chosen = even_pieces(recorded, float(poses.motion_hz.max()), cutoff, options)
+    pieces, chosen = filtering.even_pieces(recorded, float(poses.motion_hz.max()), cutoff, options)
     parts = []
     for piece, rows in zip(pieces, chosen, strict=True):
-        smooth = {key: low_pass(x, piece.period, cutoff, options.filter_order) for key, x in piece.channels.items()}
+        smooth = {key: filtering.low_pass(x, piece.period, cutoff, options.filter_order)
+            for key, x in piece.channels.items()}
         bodies = np.split(smooth["position"], len(model.link_names), axis=1)
         q, v, a = map(np.hstack, zip(*(pose_motion(pose, piece.period) for pose in bodies), strict=True))
-        columns = piece.time, q, v, a, _external_wrench(model, q, smooth), usable_samples(piece, cutoff, options)
+        usable = filtering.usable_samples(piece, cutoff, options)
+        columns = piece.time, q, v, a, _external_wrench(model, q, smooth), usable
         parts.append([values[rows] for values in columns])
     time, q, v, a, tau, usable = map(np.concatenate, zip(*parts, strict=True))
     for flags in recorded.faulty.values():  # the filter mixes a fault into neighbours

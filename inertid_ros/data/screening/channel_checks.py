@@ -11,8 +11,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf import joints as urdf_joints
-from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf import joints as urdf_joints, parsing
 
 from .stamp_checks import check_repairs, check_stamps, velocity_ratio
 

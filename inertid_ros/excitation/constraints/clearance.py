@@ -9,8 +9,7 @@ import numpy as np
 from inertid_ros.config.excitation import CollisionOptions
 from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.errors import ExcitationError, log_once
-from inertid_ros.excitation.constraints import collision_objects as collision
-from inertid_ros.excitation.constraints import constraint
+from inertid_ros.excitation.constraints import collision_objects as collision, constraint
 from inertid_ros.excitation.constraints.scene import Scene
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan

@@ -9,15 +9,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.execution.horizons import (
-    ExecutionProgress,
-    ExecutionStage,
-    Horizon,
-    HorizonTable,
-    MotionExecution,
-    MotionState,
-    hold,
-)
+from inertid_ros.excitation.execution import horizons
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.excitation.execution.tracking import PathProgress, Standstill
@@ -44,7 +36,7 @@ class CommandInterface(Protocol):
     def begin(self) -> None:
         """Clear failures of the last motion."""
 
-    def send(self, horizon: Horizon) -> None:
+    def send(self, horizon: horizons.Horizon) -> None:
         """Replace the trajectory that the robot follows."""
 
     @property
@@ -107,13 +99,13 @@ class Supervisor:
 
     def __init__(
         self,
-        table: HorizonTable,
+        table: horizons.HorizonTable,
         monitor: StateMonitor,
         lease: Lease,
         commands: CommandInterface,
         approach_s: float = 0.0,
     ) -> None:
-        self.execution = MotionExecution(table)
+        self.execution = horizons.MotionExecution(table)
         self.monitor, self.lease = monitor, lease
         self.fault = self.halt = self.interruption = ""
         self.interruptions = 0
@@ -144,7 +136,7 @@ class Supervisor:
     @property
     def moving(self) -> bool:
         """True if the robot follows the motion without braking."""
-        return self.execution.state is MotionState.MOVING
+        return self.execution.state is horizons.MotionState.MOVING
 
     @property
     def waiting(self) -> bool:
@@ -229,23 +221,24 @@ class Supervisor:
     def duration(self, now: float) -> float:
         return now - self._started
 
-    def stage(self, now: float) -> ExecutionStage:
+    def stage(self, now: float) -> horizons.ExecutionStage:
         self._account_for_pause(now)
         if self.waiting:
-            return ExecutionStage.WAITING
+            return horizons.ExecutionStage.WAITING
         if self.fault or self.canceled or self.execution.is_stopping(now):
-            return ExecutionStage.STOPPING
-        return ExecutionStage.APPROACHING if self.execution.phase(now) < self._approach else ExecutionStage.MOVING
+            return horizons.ExecutionStage.STOPPING
+        approaching = self.execution.phase(now) < self._approach
+        return horizons.ExecutionStage.APPROACHING if approaching else horizons.ExecutionStage.MOVING
 
-    def progress(self, now: float) -> ExecutionProgress:
+    def progress(self, now: float) -> horizons.ExecutionProgress:
         stage = self.stage(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
-        if stage is ExecutionStage.APPROACHING:
-            return ExecutionProgress(stage, phase / self._approach, self._error)
-        if stage is ExecutionStage.MOVING:
+        if stage is horizons.ExecutionStage.APPROACHING:
+            return horizons.ExecutionProgress(stage, phase / self._approach, self._error)
+        if stage is horizons.ExecutionStage.MOVING:
             done = (phase - self._approach) / max(duration - self._approach, 1e-9)
-            return ExecutionProgress(stage, done, self._error)
-        return ExecutionProgress(stage, phase / duration, self._error)
+            return horizons.ExecutionProgress(stage, done, self._error)
+        return horizons.ExecutionProgress(stage, phase / duration, self._error)
 
     def _motion(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration ``(n,)`` commanded at ``now``."""
@@ -379,7 +372,7 @@ class Supervisor:
         # The controller's remaining trajectory must not move the robot after the scaling is raised.
         self._standstill.command(now)
         clock = now + self.execution.clock_offset
-        self._send(now, hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
+        self._send(now, horizons.hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
         return False
 
     @property
@@ -412,7 +405,7 @@ class Supervisor:
         if before.table.plan.duration - phase <= self._options.grid_s:
             return True
         try:
-            self.execution = MotionExecution(before.table.resumed(phase))
+            self.execution = horizons.MotionExecution(before.table.resumed(phase))
         except ExcitationError as error:
             self.fault = f"{self.monitor.counts.longest_gap or before.reason}; {error}"
             return True
@@ -445,7 +438,7 @@ class Supervisor:
                 self.execution.clock_offset = math.nan
             self._send(now, self.execution.stop(now, reason))
 
-    def _send(self, now: float, horizon: Horizon) -> None:
+    def _send(self, now: float, horizon: horizons.Horizon) -> None:
         if len(horizon):
             self._sent, self._informed, self._objection, self._longest_tick = now, False, None, 0.0
             self._commands.send(horizon)

@@ -37,7 +37,6 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.excitation.planning import measurement_regressor as measurement
-from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.regressors.regressor_gradient import MotionGradient
@@ -199,28 +198,29 @@ class Criterion:
         """Names of the ``r`` base columns, such as ``forearm.mcx``."""
         return tuple(self.measured.model.layout.names[column] for column in self.measured.columns[self.columns])
 
-    def evaluate(self, motion: MotionSamples) -> MotionInformation:
+    def evaluate(self, motion: MotionSamples) -> measurement.MotionInformation:
         """Information of a motion and of earlier recordings."""
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
         scaled = self.scaling.scaled(rows)
-        return MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
+        return measurement.MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
 
-    def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
+    def along(self, trajectory: Trajectory, step: float = 0.05) -> measurement.MotionInformation:
         """:meth:`evaluate` a trajectory at the middle of every step of length ``step`` [s]."""
         instants = np.arange(0.5 * step, trajectory.duration, step)
         return self.evaluate(MotionSamples(self.measured.chain, *trajectory.sample(instants), step))
 
-    def value(self, information: MotionInformation) -> float:
+    def value(self, information: measurement.MotionInformation) -> float:
         """Exact criterion."""
         return self.optimality.value(information.eigenvalues)
 
-    def smooth(self, information: MotionInformation) -> float:
+    def smooth(self, information: measurement.MotionInformation) -> float:
         """Smooth logarithm of the criterion."""
         return self.optimality.smooth(information.eigenvalues)[0]
 
     def gradient(
-        self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
+        self, information: measurement.MotionInformation, joint_weights: Array | float = 0.0,
+        base_weights: Array | float = 0.0,
     ) -> MotionGradient:
         """Gradient of :meth:`smooth` along the motion, plus that of penalties with the weights of :class:`.Penalty`."""
         motion, vectors = information.motion, information.vectors

@@ -10,11 +10,9 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.robot.body_changes import write_urdf
 
-from . import bodies as of_bodies
-from . import curves, gate
+from . import bodies as of_bodies, curves, gate
 from .changes import check_change, check_unexplained
 from .estimate import Estimate
-from .gate import GateDecision
 from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .unmodelled import check_gear_play, check_unmodelled
@@ -41,7 +39,7 @@ class Assessment:
     train_errors: TorqueErrors
     train_errors_of_prior: TorqueErrors
     confidence: TorqueConfidence | None
-    gate: GateDecision
+    gate: gate.GateDecision
     realizable: bool
     urdf: str
     bodies: tuple[of_bodies.BodyIntervals, ...]
@@ -77,7 +75,7 @@ def assess(
         *check_change(estimate, train),
         *(tested.findings if tested is not None else ()),
         *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]
-    decision = GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])
+    decision = gate.GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])
     return Assessment(
         train_errors=torque_errors(estimate.equations, estimate.parameters, train),
         train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,

@@ -12,13 +12,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.delay import Delay
 from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.identification.solvers.convex_program import Solution
-from inertid_ros.identification.solvers.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    body_spreads,
-    prior_coordinates,
-    prior_covariance_root,
-)
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
@@ -188,7 +183,7 @@ class Estimate:
     @property
     def prior_spreads(self) -> Array:
         """``(nb,)`` prior spread of every link and rotor."""
-        return body_spreads(self.prior_spread, self.own_prior_spreads, len(self.layout.body_names))
+        return priors.body_spreads(self.prior_spread, self.own_prior_spreads, len(self.layout.body_names))
 
     @cached_property
     def interval(self) -> Array:
@@ -242,16 +237,16 @@ def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
     """
     information, base = estimate.information, estimate.base
     R = information.independent(estimate.residual_deviation, estimate.effective_counts).R
-    coordinates = prior_coordinates(estimate.model, information)
-    root = prior_covariance_root(coordinates, estimate.prior_spreads)
+    coordinates = priors.prior_coordinates(estimate.model, information)
+    root = priors.prior_covariance_root(coordinates, estimate.prior_spreads)
     # Share of each base parameter's prior variance that remains after the data.
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(inverse_root(np.vstack([R[:, base.independent] * sizes, np.eye(base.count)])) ** 2, axis=1)
     # Distance from the prior, in deviations of the prior or of the estimate, whichever is larger. A prior spread that
     # was estimated from the data counts as at most the typical prior spread.
-    common = min(estimate.prior_spread, TYPICAL_PRIOR_SPREAD)
-    spreads = body_spreads(common, estimate.own_prior_spreads, len(estimate.prior_spreads))
-    scale = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
+    common = min(estimate.prior_spread, priors.TYPICAL_PRIOR_SPREAD)
+    spreads = priors.body_spreads(common, estimate.own_prior_spreads, len(estimate.prior_spreads))
+    scale = np.linalg.norm(priors.prior_covariance_root(coordinates, spreads), axis=1)
     scale = np.maximum(scale, estimate.standard_deviation)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.nan_to_num(estimate.standard_deviation / np.abs(estimate.parameters), nan=np.inf)

@@ -17,20 +17,14 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+from . import numeric
 from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
-from .numeric import (
-    BODY_ORDER,
-    NEGLIGIBLE_COEFFICIENT,
-    BaseParameters,
-    ColumnChoice,
-    choose_columns,
-    structural_base_parameters,
-)
 from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
 _TERMS_OF_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
-_LINK_ORDER = (BODY_ORDER[0], ROTOR_COLUMN, *BODY_ORDER[1:], OFFSET_COLUMN)  # regrouped first to regrouped last
+# Columns of a link, from regrouped first to regrouped last.
+_LINK_ORDER = (numeric.BODY_ORDER[0], ROTOR_COLUMN, *numeric.BODY_ORDER[1:], OFFSET_COLUMN)
 
 
 class ParentRegrouping:
@@ -52,9 +46,9 @@ class ParentRegrouping:
         self.regrouped: list[int] = []
         self._parents, self._at_zero = parents, at_zero
         self._columns: list[np.ndarray] = []
-        self._choices: list[ColumnChoice] = []
+        self._choices: list[numeric.ColumnChoice] = []
 
-    def add_body(self, columns: np.ndarray, choice: ColumnChoice) -> None:
+    def add_body(self, columns: np.ndarray, choice: numeric.ColumnChoice) -> None:
         self._columns.append(columns)
         self._choices.append(choice)
         local = np.zeros((len(self.projection), len(columns)))
@@ -111,7 +105,7 @@ def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
             columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
         if not len(layout.couplings):
             continue
-        choice = choose_columns(shape(ratios), list(reversed(range(len(columns)))))
+        choice = numeric.choose_columns(shape(ratios), list(reversed(range(len(columns)))))
         projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.regrouping
         projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
         regrouped.append(columns[choice.dependent])
@@ -209,7 +203,7 @@ def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkC
     for link, free in enumerate(tree.free[: len(tree.links)]):
         inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
         if free:
-            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), numeric.BODY_ORDER))
             continue
         drives = [layout.drive(_TERMS_OF_COLUMNS[k]).start + joint for k in terms]
         link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
@@ -217,7 +211,7 @@ def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkC
     return link_columns
 
 
-def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
+def closed_form_base_parameters(model: RobotModel) -> numeric.BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
     Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia, offset, coupled
@@ -234,7 +228,7 @@ def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 
-def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BaseParameters:
+def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> numeric.BaseParameters:
     """Base parameters of any tree, with a fixed or a freely moving base.
 
     Parameters
@@ -247,7 +241,8 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     motion = joint_motion(normalised)
     conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
     links = [link.of(columns.local) for link, columns in zip(conditions.links, link_columns, strict=True)]
-    choices = [choose_columns(link.rows, columns.order) for link, columns in zip(links, link_columns, strict=True)]
+    choices = [numeric.choose_columns(link.rows, columns.order)
+        for link, columns in zip(links, link_columns, strict=True)]
     shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
     couplings, rotors = len(layout.couplings), []
     for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
@@ -277,19 +272,21 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     return _result(regrouping, layout, units, gap)
 
 
-def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float) -> BaseParameters:
+def _result(
+        parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float
+        ) -> numeric.BaseParameters:
     projection = parents.projection
-    projection[np.abs(projection) < NEGLIGIBLE_COEFFICIENT] = 0.0
+    projection[np.abs(projection) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
     dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
     units = tree_units.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
-    return BaseParameters(independent, dependent, regrouping, max(gap, 1.0), layout, float("nan"))
+    return numeric.BaseParameters(independent, dependent, regrouping, max(gap, 1.0), layout, float("nan"))
 
 
-def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+def base_parameters_of_robot(model: RobotModel) -> numeric.BaseParameters:
     """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover it."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:
-        return structural_base_parameters(model)
+        return numeric.structural_base_parameters(model)

@@ -8,16 +8,9 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.config.identification import ConstraintOptions
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    Ellipsoid,
-    Ellipsoids,
-    pseudo_inertia,
-    transform,
-)
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import RobotModel
@@ -36,20 +29,20 @@ class Constraints(ConstraintOptions):
     com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22)
     """
 
-    inside: Ellipsoids = attrs.field(factory=dict)
-    com_inside: Mapping[str, Ellipsoid] = attrs.field(factory=dict)
+    inside: inertial.Ellipsoids = attrs.field(factory=dict)
+    com_inside: Mapping[str, inertial.Ellipsoid] = attrs.field(factory=dict)
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
     """Constraints of a configuration, with its ellipsoids, and with those of collision shapes if configured."""
-    inside: dict[str, tuple[Ellipsoid, ...]] = {}
+    inside: dict[str, tuple[inertial.Ellipsoid, ...]] = {}
     if options.collision_shapes:
         inside |= collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
-    own: dict[str, tuple[Ellipsoid, ...]] = {}
-    com_inside: dict[str, Ellipsoid] = {}
+    own: dict[str, tuple[inertial.Ellipsoid, ...]] = {}
+    com_inside: dict[str, inertial.Ellipsoid] = {}
     for given in options.ellipsoids.values():
         axes = np.asarray(pin.rpy.rpyToMatrix(*given.rpy))
-        ellipsoid = Ellipsoid.from_axes(np.array(given.centre), axes, np.array(given.semi_axes))
+        ellipsoid = inertial.Ellipsoid.from_axes(np.array(given.centre), axes, np.array(given.semi_axes))
         if given.holds == "com":
             com_inside[given.link] = ellipsoid
         else:
@@ -130,16 +123,16 @@ class _Rows:
             rows += [(self.column(first) - self.column(second), 0.0, f"{first} equal to {second}")]
         for first, image in constraints.mirrored.items():
             second, flip = image.link, np.diag([-1.0 if image.axis == axis else 1.0 for axis in "xyz"])
-            mirror = transform(np.eye(BODY_PARAMETERS), flip, np.zeros(3)).T
+            mirror = inertial.transform(np.eye(inertial.BODY_PARAMETERS), flip, np.zeros(3)).T
             one, two = (self.layout.body(_body(self.layout, link)) for link in (first, second))
-            for k in range(BODY_PARAMETERS):
+            for k in range(inertial.BODY_PARAMETERS):
                 row = np.zeros(self.layout.size)
                 row[one] += mirror[k]
                 row[two.start + k] -= 1.0
                 rows += [(row, 0.0, f"{first} mirror image of {second}")]
         if constraints.total_mass:
             row = np.zeros(self.layout.size)
-            row[: self.layout.inertial_size : BODY_PARAMETERS] = 1.0
+            row[: self.layout.inertial_size : inertial.BODY_PARAMETERS] = 1.0
             rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
         return _stack(rows, self.layout.size)
 
@@ -182,30 +175,30 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
     """Split bodies in unions of ellipsoids: new columns for all pieces but the first, which is the rest of the body."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
-    extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
+    extra = inertial.BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
     if extra == 0:
         return convex_program
     size = layout.size + extra
-    basis = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16).T
+    basis = inertial.PSEUDO_INERTIA_BASIS.reshape(inertial.BODY_PARAMETERS, 16).T
     rows: list[tuple[Array, float, str]] = []
     blocks = MatrixInequalities.none(size)
     start = layout.size
     for link, ellipsoids in unions.items():
         columns = layout.body(_body(layout, link))
         body, offset = coordinates.matrix[columns, columns], coordinates.offset[columns]
-        remainder = np.zeros((BODY_PARAMETERS, size))  # normalised body minus all further pieces
-        remainder[:, columns] = np.eye(BODY_PARAMETERS)
+        remainder = np.zeros((inertial.BODY_PARAMETERS, size))  # normalised body minus all further pieces
+        remainder[:, columns] = np.eye(inertial.BODY_PARAMETERS)
         for number, ellipsoid in enumerate(ellipsoids[1:], 1):
-            piece = np.zeros((BODY_PARAMETERS, size))
-            piece[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
+            piece = np.zeros((inertial.BODY_PARAMETERS, size))
+            piece[:, start : start + inertial.BODY_PARAMETERS] = np.eye(inertial.BODY_PARAMETERS)
             remainder -= piece
             name = f"mass of {link} inside its ellipsoids (piece {number})"
             rows += [(ellipsoid.row @ body @ piece, 0.0, name)]
             blocks += MatrixInequalities((basis @ piece)[None], np.zeros((1, 4, 4)), (name,))
-            start += BODY_PARAMETERS
+            start += inertial.BODY_PARAMETERS
         name = f"mass of {link} inside its ellipsoids (piece 0)"
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
-        locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie inside, too
+        locked = inertial.pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie inside, too
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
     wide = convex_program.over(np.eye(layout.size, size))
     inside = _stack(rows, size)

@@ -11,21 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import block_diag
 
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array, Indices, Mask, is_positive_definite
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    from_pseudo_inertia,
-    pseudo_inertia,
-)
 from inertid_ros.identification.information.information import Information
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-IDENTITY = from_pseudo_inertia(np.eye(4))
-TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
+IDENTITY = inertial.from_pseudo_inertia(np.eye(4))
+TRACE = np.trace(inertial.PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) ([Lee2019]_ eq. 3.3.30, appendix B.1)
-PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
+PULLBACK = 0.5 * np.einsum("kij,lji->kl", inertial.PSEUDO_INERTIA_BASIS, inertial.PSEUDO_INERTIA_BASIS)
 _COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as equal
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's torque
@@ -56,7 +51,7 @@ class Quadratic:
 
     def hessian(self, bodies: Array) -> Array:
         """Hessian ``(nb, 10, 10)``, one block per body."""
-        return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))
+        return np.array(np.broadcast_to(2 * self.metric, (len(bodies), *self.metric.shape[-2:])))
 
 
 @dataclass(frozen=True)
@@ -64,18 +59,19 @@ class Entropic:
     """Log-det divergence ``tr S - log det S - 4`` ([Lee2019]_ eq. 3.3.28)."""
 
     def value(self, bodies: Array) -> float:
-        S = pseudo_inertia(bodies)
+        S = inertial.pseudo_inertia(bodies)
         sign, logarithm = np.linalg.slogdet(S)
         if not is_positive_definite(S):
             return np.inf
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
     def gradient(self, bodies: Array) -> Array:
-        return _trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
+        return _trace_with_basis(np.eye(4) - np.linalg.inv(inertial.pseudo_inertia(bodies)))
 
     def hessian(self, bodies: Array) -> Array:
-        inverse = np.linalg.inv(pseudo_inertia(bodies))[:, None]
-        return np.einsum("bkij,lji->bkl", inverse @ PSEUDO_INERTIA_BASIS @ inverse, PSEUDO_INERTIA_BASIS)
+        inverse = np.linalg.inv(inertial.pseudo_inertia(bodies))[:, None]
+        basis = inertial.PSEUDO_INERTIA_BASIS
+        return np.einsum("bkij,lji->bkl", inverse @ basis @ inverse, basis)
 
 
 @dataclass(frozen=True)
@@ -83,19 +79,19 @@ class Riemannian:
     """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25), not convex if an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
-        S = pseudo_inertia(bodies)
+        S = inertial.pseudo_inertia(bodies)
         if not is_positive_definite(S):
             return np.inf
         return float(0.5 * np.sum(np.log(np.linalg.eigvalsh(S)) ** 2))
 
     def gradient(self, bodies: Array) -> Array:
-        values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
+        values, vectors = np.linalg.eigh(inertial.pseudo_inertia(bodies))
         return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
     def hessian(self, bodies: Array) -> Array:
         """Hessian, diagonal in the eigenvectors of S: divided differences of the derivative ``log(x) / x``."""
-        values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
-        turned = np.swapaxes(vectors, 1, 2)[:, None] @ PSEUDO_INERTIA_BASIS @ vectors[:, None]
+        values, vectors = np.linalg.eigh(inertial.pseudo_inertia(bodies))
+        turned = np.swapaxes(vectors, 1, 2)[:, None] @ inertial.PSEUDO_INERTIA_BASIS @ vectors[:, None]
         first, second = values[:, :, None], values[:, None, :]
         step = second / first - 1
         together = np.abs(step) < _COINCIDENT_DIFFERENCE
@@ -111,7 +107,7 @@ Distance = Quadratic | Entropic | Riemannian
 
 def _trace_with_basis(matrices: Array) -> Array:
     """Convert a gradient with respect to S ``(nb, 4, 4)`` to a gradient with respect to parameters ``(nb, 10)``."""
-    return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)
+    return np.einsum("kij,bij->bk", inertial.PSEUDO_INERTIA_BASIS, matrices)
 
 
 @dataclass(frozen=True)
@@ -152,10 +148,10 @@ def normalised_coordinates(
     bodies, locked : (nb, 10), prior of links and rotors, and the known part of it; their difference must be consistent
     drives, drive_scale : (p - 10 nb,), prior and scale of the drive parameters
     """
-    factors = np.linalg.cholesky(pseudo_inertia(bodies - locked))
-    blocks = [from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T for L in factors]
+    factors = np.linalg.cholesky(inertial.pseudo_inertia(bodies - locked))
+    blocks = [inertial.from_pseudo_inertia(L @ inertial.PSEUDO_INERTIA_BASIS @ L.T).T for L in factors]
     matrix, offset = block_diag(*blocks, np.diag(drive_scale)), np.append(locked, np.zeros(len(drives)))
-    identity = np.tile(from_pseudo_inertia(np.eye(4)), len(bodies))
+    identity = np.tile(inertial.from_pseudo_inertia(np.eye(4)), len(bodies))
     return Coordinates(layout, matrix, offset, np.concatenate([identity, drives / drive_scale]))
 
 

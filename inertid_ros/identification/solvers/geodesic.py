@@ -12,14 +12,9 @@ import numpy as np
 import scipy
 from scipy.linalg import block_diag
 
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array, marginal_hessian, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    from_pseudo_inertia,
-    pseudo_inertia,
-)
 
 from .convex_program import ConvexProgram, Solution
 from .coordinates import PULLBACK, TRACE, Entropic, Riemannian
@@ -33,13 +28,13 @@ _MAX_STEP_LENGTH = 64.0
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _MIN_CURVATURE_SHARE = 0.05  # least curvature of a model over the curvature of the log-det divergence
 # tr(E_k F_l) = 1 if k = l, else 0
-_DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
+_DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), inertial.PSEUDO_INERTIA_BASIS)
 _LAMBERT_START = -0.95 * np.exp(-0.95)  # Lambert's W is -0.95 here; at -1 its slope is infinite, which costs accuracy
 _MAX_ROOT_STEPS = 80
 _ROOT_TOLERANCE = 1e-15
 _MAX_DOUBLINGS = 60
 _ORTHONORMAL_BASIS = np.einsum(
-    "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
+    "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), inertial.PSEUDO_INERTIA_BASIS
 )  # of the metric 1/2 tr(U V)
 _NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, that is negligible
 _MAX_GEODESIC_STEPS = 100
@@ -123,7 +118,7 @@ class _Objective:
     def __init__(self, convex_program: ConvexProgram, weight: float) -> None:
         self.convex_program, self.weight = convex_program, weight
         self.bodies = len(convex_program.body_weights)
-        self.size = BODY_PARAMETERS * self.bodies
+        self.size = inertial.BODY_PARAMETERS * self.bodies
 
     def __call__(self, x: Array) -> float:
         return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
@@ -168,7 +163,7 @@ class _Objective:
         return float((self.gradient(x) + barrier) @ step)
 
     def _bodies(self, x: Array) -> Array:
-        return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
+        return x[: self.size].reshape(self.bodies, inertial.BODY_PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -188,7 +183,7 @@ class Hyperplanes:
     @classmethod
     def from_equations(cls, A: Array, b: Array) -> "Hyperplanes":
         """Convert whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
-        rows = A.reshape(len(b), -1, BODY_PARAMETERS)
+        rows = A.reshape(len(b), -1, inertial.BODY_PARAMETERS)
         weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
         return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BODY_BASIS), b, weights)
 
@@ -334,7 +329,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
         on the way, are discarded.
     """
     began = time.perf_counter()
-    S = pseudo_inertia(start)
+    S = inertial.pseudo_inertia(start)
     planes = Hyperplanes.from_equations(A, b)
     planes = planes.select(planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0))
     count = len(planes.b)
@@ -345,7 +340,8 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
         step, gap = state.newton()
         if gap <= _GEODESIC_TOLERANCE * (1 + state.objective()):
             return Solution(
-                x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.objective(),
+                x=inertial.from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(),
+                objective=state.objective(),
                 gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
                 solver=f"geodesic least squares, {count - len(state.planes.b)} of {count} equations discarded")
         state = state.line_search(step, gap)
@@ -382,7 +378,7 @@ class _State:
         # The objective is not convex far from its minimum: the step then follows the absolute curvature.
         curvature = np.maximum(np.abs(values), _FLAT_SHARE * np.abs(values).max())
         step = -vectors @ (vectors.T @ gradient / curvature)
-        tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL_BASIS)
+        tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), inertial.BODY_PARAMETERS), _ORTHONORMAL_BASIS)
         within = min(1.0, 1 / max(float(np.linalg.norm(tangent, 2, axis=(1, 2)).max()), 1e-300))
         return within * tangent, float(-within * (1 - 0.5 * within) * (gradient @ step))
 
@@ -418,6 +414,6 @@ class _State:
     def parameter_hessian(self) -> Array:
         """Hessian with respect to the parameters at a minimum: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
-        maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
+        maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ inertial.PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)
         return np.asarray(change.T @ self.hessian @ change)

@@ -21,7 +21,6 @@ from .convex_program import ConvexProgram, Solution
 from .coordinates import TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
-from .regularizers import Regularization
 from .third_party import point_masses, solve_by_cvxpy, solve_point_masses
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as in [Lee2019]_
@@ -44,7 +43,7 @@ class MapProblem:
     constraints: Constraints = field(default_factory=Constraints)
     solver: str = "interior_point"
 
-    def completed(self, regularization: Regularization, bodies: Array) -> Regularization:
+    def completed(self, regularization: priors.Regularization, bodies: Array) -> priors.Regularization:
         """Add the metric that the regularizer needs for this robot.
 
         Parameters
@@ -65,7 +64,8 @@ class MapProblem:
             return replace(regularization, metric=points.metric, points=points)
         return regularization
 
-    def solve(self, R: Array, z: Array, regularization: Regularization, start: Solution | None = None) -> Solution:
+    def solve(
+            self, R: Array, z: Array, regularization: priors.Regularization, start: Solution | None = None) -> Solution:
         """Find the maximum a posteriori parameters of whitened equations ``R x = z``, in normalised coordinates.
 
         Parameters
@@ -104,7 +104,7 @@ class MapProblem:
             solution = replace(solution, curvature=solution.curvature + prior_rows.T @ prior_rows)
         return self._without_pieces(solution)
 
-    def convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
+    def convex_program(self, R: Array, z: Array, regularization: priors.Regularization) -> ConvexProgram:
         convex_program = priors.regularized(R, z, self.coordinates.layout, regularization)
         return constrained(convex_program, self.constraints, self.coordinates, self.prior)
 
@@ -125,7 +125,7 @@ class MapProblem:
         return replace(solution, x=solution.x[:size], hessian=hessian, curvature=curvature)
 
     def with_geodesic_bodies(
-            self, entropic: Solution, A: Array, b: Array, regularization: Regularization) -> Solution:
+            self, entropic: Solution, A: Array, b: Array, regularization: priors.Regularization) -> Solution:
         """Replace the bodies of the entropic solution by geodesic least squares; its drives stay.
 
         Parameters
@@ -182,7 +182,7 @@ def fits_at_equal_residual(
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}
     for name in regularizers:
-        plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0)
+        plain = priors.Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0)
         regularization = map_problem.completed(plain, bodies)
         solution, _ = project_onto_residual(map_problem, whole, regularization, bound)
         parameters = coordinates.physical(solution.x)
@@ -192,8 +192,8 @@ def fits_at_equal_residual(
 
 
 def project_onto_residual(
-    map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
-) -> tuple[Solution, Regularization]:
+    map_problem: MapProblem, equations: tuple[Array, Array], regularization: priors.Regularization, bound: float
+) -> tuple[Solution, priors.Regularization]:
     """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that yields them.
 
     The search begins at the prior spread of the regularization; each solve begins at the last solution.
@@ -207,7 +207,7 @@ def project_onto_residual(
         raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; set it above zero")
     last: Solution | None = None
 
-    def at(log_weight: float) -> tuple[Solution, Regularization]:
+    def at(log_weight: float) -> tuple[Solution, priors.Regularization]:
         nonlocal last
         weighted = replace(regularization, prior_spread=regularization.prior_spread * float(np.exp(-0.5 * log_weight)))
         last = map_problem.solve(*equations, weighted, last)

@@ -16,7 +16,6 @@ from inertid_ros.robot.layout import ParameterLayout
 
 from . import coordinates as distances
 from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities, Solution
-from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distance
 from .third_party import PointMasses
 
 _DRIVE_BARRIER_SHARE = 0.05
@@ -65,7 +64,7 @@ class Regularization:
     regularizer: str
     prior_spread: float
     drive_weight: float
-    offset_deviation: float = 1 / ENERGY_SHARE
+    offset_deviation: float = 1 / distances.ENERGY_SHARE
     own_prior_spreads: Array | None = None
     metric: Array | None = None
     points: PointMasses | None = None
@@ -87,7 +86,7 @@ class Regularization:
         return distances.body_spreads(self.prior_spread, self.own_prior_spreads, bodies)
 
     @property
-    def distance(self) -> Distance:
+    def distance(self) -> distances.Distance:
         if self.regularizer == "entropic":
             return distances.Entropic()
         if self.regularizer in ("riemannian", "geodesic"):
@@ -96,7 +95,7 @@ class Regularization:
         return distances.Quadratic(metric, distances.IDENTITY if self.centre is None else self.centre)
 
 
-def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
+def euclidean_metric(coordinates: distances.Coordinates, masses: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``1/2 |d pi|^2 / s^2`` over all ten SI numbers of a body.
 
     All bodies share one factor ``s``, the RMS of the prior masses ``(nb,)`` [kg]: a typical mass is then as uncertain
@@ -105,7 +104,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
     return np.array([0.5 * block.T @ block for block in coordinates.blocks]) / np.mean(np.square(masses))
 
 
-def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
+def relative_metric(coordinates: distances.Coordinates, bodies: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
 
     If a parameter is zero in the prior, as for symmetric bodies, its size is a share of its natural size, the
@@ -169,7 +168,7 @@ def prior_spread_of_largest_evidence(
     covariance = (root @ root.T)[bodies, bodies][columns]
     determined = np.clip(columns.sum() - np.sum(covariance * curvature), 0.0, columns.sum())
     distance = regularization.distance.value(layout.all_bodies(solution.x)[free])
-    variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
+    variance = (distance + _HYPERPRIOR_COUNT * distances.TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
     return float(np.clip(np.sqrt(variance), _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD))
 
 

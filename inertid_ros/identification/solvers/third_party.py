@@ -12,15 +12,9 @@ import numpy as np
 import scipy
 from scipy.linalg import block_diag
 
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError, optional_module
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    Ellipsoid,
-    from_pseudo_inertia,
-    pseudo_inertia,
-)
 
 from .convex_program import ConvexProgram, Solution
 
@@ -57,8 +51,8 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
         + convex_program.constant)
     constraints = []
     for body, weight in enumerate(convex_program.body_weights):
-        start = BODY_PARAMETERS * body
-        matrix = sum(x[start + k] * PSEUDO_INERTIA_BASIS[k] for k in range(BODY_PARAMETERS))
+        start = inertial.BODY_PARAMETERS * body
+        matrix = sum(x[start + k] * basis for k, basis in enumerate(inertial.PSEUDO_INERTIA_BASIS))
         if weight > 0:
             objective -= weight * cp.log_det(matrix)
         else:
@@ -143,8 +137,8 @@ class PointMasses:
 
 
 def point_masses(
-        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]], rng: np.random.Generator,
-        count: int = POINTS_PER_BODY) -> PointMasses:
+        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[inertial.Ellipsoid, ...]]],
+        rng: np.random.Generator, count: int = POINTS_PER_BODY) -> PointMasses:
     """Draw points for bodies that consist of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1).
 
     Most points are uniform in the regions. A few further points make up the prior exactly if it is realizable in the
@@ -158,24 +152,24 @@ def point_masses(
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
-        shapes = region or (Ellipsoid.from_body(pi, _REGION_EXTENT),)
+        shapes = region or (inertial.Ellipsoid.from_body(pi, _REGION_EXTENT),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
         lifted = np.column_stack([points, np.ones(len(points))])
-        made = from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
+        made = inertial.from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
     return PointMasses(tuple(columns), np.concatenate(masses), tuple(positions))
 
 
-def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
+def _uniform(shapes: Sequence[inertial.Ellipsoid], rng: np.random.Generator, count: int) -> Array:
     """Draw points ``(count, 3)`` in proportion to volume."""
     volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
     shares = rng.multinomial(count, volume / volume.sum())
     return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
 
 
-def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
+def _exact(pi: Array, shapes: Sequence[inertial.Ellipsoid]) -> Array:
     """Sets of four points in the ellipsoid that suits the body best; each set makes up the body exactly.
 
     For any ``C = L U`` with U orthogonal, ``J = C C^T``, so the columns of C are points with masses that make up the
@@ -186,7 +180,7 @@ def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
     best = max(shapes, key=lambda shape: float(shape.row @ pi))
     if best.row @ pi < 0:
         return np.zeros((0, 3))
-    lower = np.linalg.cholesky(pseudo_inertia(pi))
+    lower = np.linalg.cholesky(inertial.pseudo_inertia(pi))
     vectors = np.linalg.eigh(lower.T @ best.quadric @ lower)[1]
     points = []
     for signs in ((1, 1, 1, 1), (1, 1, 1, -1), (1, 1, -1, 1), (1, -1, 1, 1)):
@@ -225,11 +219,11 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     convex_program : ConvexProgram
         Program without a distance of the bodies. Weak log barriers of its positive parameters become plain bounds.
     """
-    inertial, count = BODY_PARAMETERS * len(points.blocks), len(points.prior)
+    size, count = inertial.BODY_PARAMETERS * len(points.blocks), len(points.prior)
     # Unknowns are the masses of all points, then the drives; the distance becomes rows of the equations.
-    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - inertial))
+    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
     over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
-    positive = np.concatenate([np.arange(count), convex_program.positive + count - inertial])
+    positive = np.concatenate([np.arange(count), convex_program.positive + count - size])
     over_masses = replace(
         over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
         z=np.concatenate([over_masses.z, root * points.prior]), body_weights=np.zeros(0), positive=positive,
@@ -238,5 +232,5 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     unknowns = solution.x.copy()
     unknowns[positive] = np.maximum(unknowns[positive], 0.0)
     hessian = convex_program.gram.copy()
-    hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
+    hessian[:size, :size] += block_diag(*(2 * weight * points.metric))
     return replace(solution, x=expansion @ unknowns, hessian=hessian)

@@ -5,7 +5,6 @@ and the node refuses goals until it is deactivated and activated again. Commands
 of which ends at rest.
 """
 
-import sys
 import time
 
 import numpy as np
@@ -294,4 +293,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

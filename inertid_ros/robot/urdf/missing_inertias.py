@@ -12,8 +12,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia
 
-from . import parsing
-from . import text as markup
+from . import parsing, text as markup
 from .joints import rigidly_joined
 from .shapes import corners_in_body, read_shapes
 

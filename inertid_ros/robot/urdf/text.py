@@ -14,7 +14,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import URDF_INERTIA, mass_com_inertia
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf.parsing import parse_description
 
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _WRITTEN = {  # paths and attributes of the elements that calibration writes
@@ -146,7 +145,7 @@ class UrdfChange:
 
 def urdf_changes(before: str, after: str) -> tuple[UrdfChange, ...]:
     """Attributes of inertia and joint dynamics that differ between two URDF texts, in the order of the second."""
-    first, second = (parse_description(text) for text in (before, after))
+    first, second = (parsing.parse_description(text) for text in (before, after))
     changes = []
     for tag, written in _WRITTEN.items():
         earlier = {element.get("name"): element for element in first.findall(tag)}

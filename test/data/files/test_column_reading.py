@@ -8,8 +8,7 @@ from pathlib import Path
 import lz4.frame
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rosbags import rosbag2
 from rosbags.typesys import Stores, get_typestore
 

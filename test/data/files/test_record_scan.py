@@ -4,8 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from inertid_ros.data.files.mcap_format import DATA_END, scan
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 
 from inertid_ros.config.excitation import BrakeOptions, ExcitationOptions, ExecutionOptions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import calibrated_case
 
-from inertid_ros.cli.main import _parser
+from inertid_ros.cli.main import command_parser
 from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.identification.assessment.bodies import correlated_pairs, feasibility_margins
@@ -71,7 +71,7 @@ def test_every_reason_has_a_next_action_with_a_command(cause):
     gate = GateDecision.from_findings([Finding(cause, Severity.REJECT, "joint0: much", "do this", ("joint0",))])
     action = next_action(gate, {"URDF": "robot.urdf"})
     assert action.text == "do this" and action.command.startswith("inertid ") and " URDF" not in action.command
-    assert _parser().parse_args(shlex.split(action.command)[1:])
+    assert command_parser().parse_args(shlex.split(action.command)[1:])
 
 
 def test_the_next_command_keeps_the_settings_of_the_last():

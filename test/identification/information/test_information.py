@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.config.robot import RobotOptions

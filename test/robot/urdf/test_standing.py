@@ -3,8 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.errors import ModelError
