@@ -12,8 +12,7 @@ import numpy as np
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.constraints.collision_objects import CollisionObject
 from inertid_ros.excitation.constraints.scene import ExactDistances
-from inertid_ros.robot.urdf.missing_inertias import convex_hull
-from inertid_ros.robot.urdf.shapes import CollisionShape, corners, shape_capsules, with_surfaces
+from inertid_ros.robot.urdf.shapes import CollisionShape, convex_hull, corners, shape_capsules, with_surfaces
 
 
 def main(folder: str) -> None:

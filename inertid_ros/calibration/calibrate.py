@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numpy as np
@@ -25,19 +24,12 @@ from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
 from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
-from inertid_ros.identification.assessment.assess import assess
+from inertid_ros.identification.assess import assess, check_new_motion, validate_on_blocks
+from inertid_ros.identification.assessment import validation as errors
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision
-from inertid_ros.identification.assessment.validation import (
-    BandErrors,
-    PredictionError,
-    Validation,
-    torque_errors,
-    validate,
-)
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
-from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, StreamedSamples, identify, takes_further
 from inertid_ros.identification.information.delay import known_or_estimated_delay, may_be_shifted, without_delay
 from inertid_ros.identification.outcome import Round, RoundDecision
@@ -104,7 +96,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
 
     # Compute errors on held-out data, and the verdict.
     progress(IdentificationProgress("validating", _SOLVED_FRACTION))
-    validation = validate(estimate, dataset.samples(VALIDATION)) if held_out else None
+    validation = errors.validate(estimate, dataset.samples(VALIDATION)) if held_out else None
     aligned = dataset.changed(lambda _part, samples: without_delay(samples, estimate.delay))
     fitted, validated = aligned.samples(TRAIN), aligned.samples(VALIDATION)
     blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
@@ -205,7 +197,7 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
     return gains.widened(estimate, products)
 
 
-def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
+def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[errors.BandErrors, ...]:
     """Errors of the estimate and of the URDF as given, below 2, 5 and 10 Hz if rate and length of recordings allow."""
     if estimate.equations.equation_type != "force":
         return ()
@@ -213,18 +205,19 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     slowest = max(recording.period for recording in raw)
     shortest = min(recording.duration for recording in raw)
     lowest, highest = _MIN_BAND_PERIODS / shortest, MAX_CUTOFF_PER_RATE / slowest
-    errors = []
+    bands = []
     for band in FIXED_BANDS_HZ:
         if lowest < band < highest:
             with without_notices():
                 samples = [without_delay(recording.prepared(band), estimate.delay) for recording in recordings]
-            calibrated = torque_errors(estimate.equations, estimate.parameters, samples)
-            errors.append(BandErrors(band, calibrated, torque_errors(estimate.equations, estimate.prior, samples)))
-    return tuple(errors)
+            calibrated = errors.torque_errors(estimate.equations, estimate.parameters, samples)
+            prior = errors.torque_errors(estimate.equations, estimate.prior, samples)
+            bands.append(errors.BandErrors(band, calibrated, prior))
+    return tuple(bands)
 
 
 def floating_errors(estimate: Estimate, parts: Sequence[ScreenedRecording],
-        samples: Sequence[Samples]) -> tuple[PredictionError, ...]:
+        samples: Sequence[Samples]) -> tuple[errors.PredictionError, ...]:
     """Errors of predicted base motion and torque for a robot that floats from rest; empty for other equations."""
     if estimate.equations.equation_type != "momentum":
         return ()
@@ -281,9 +274,9 @@ class IdentificationResult:
     """Parts of an outcome that the node publishes; the samples stay in the worker process."""
 
     estimate: Estimate
-    validation: Validation | None
+    validation: errors.Validation | None
     gate: GateDecision
-    report: dict[str, Any]
+    report: dict[str, object]
     urdf: str
     output: Path | None
     history: tuple[Round, ...] = ()

@@ -20,13 +20,7 @@ from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan, load_motion
-from inertid_ros.regressors.equations import (
-    Equations,
-    ForceEquations,
-    dense_equations,
-    equations_of,
-    prediction_variance,
-)
+from inertid_ros.regressors import equations as regression
 from inertid_ros.regressors.whole_body_equations import MomentumEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.contacts import wrenches_of_force
@@ -69,14 +63,14 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     recorded = tuple(model.recorded_joints.recorded(model.joint_names))
     motion = _in_model_order(load_motion(path, replace(motion_limits(model), joint_names=recorded)), result, recorded)
     samples = _samples(motion)
-    equations, parameters = ForceEquations(model), model.layout.without_compensation(result.parameters)
+    equations, parameters = regression.ForceEquations(model), model.layout.without_compensation(result.parameters)
     offsets = np.arange(model.layout.size)[model.layout.drive("offset")]
     parameters[offsets] = 0.0  # the offset belongs to the sensor
     covariance = model.layout.without_compensation(result.covariance)
     covariance[offsets] = covariance[:, offsets] = 0.0
     prediction = TorquePrediction(
         motion, recorded, equations.predict(parameters, samples),
-        np.sqrt(prediction_variance(equations, covariance, samples)),
+        np.sqrt(regression.prediction_variance(equations, covariance, samples)),
         np.where(model.limits.effort > 0, model.limits.effort, np.inf))
     check_efforts(prediction.torque, prediction.limit, recorded, motion.time, path)
     return prediction
@@ -139,7 +133,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
     identify = attrs.evolve(configuration.identify, equations=result.equation_type)
     dataset = Dataset.screened(result.model, attrs.evolve(configuration, identify=identify), [recording])
     parts = dataset.aligned(result.cutoff_hz, result.effort_delay_s).samples()
-    equations = equations_of(result.model, result.equation_type)
+    equations = regression.equations_of(result.model, result.equation_type)
 
     def joined(values: Callable[[Samples], Array]) -> Array:
         return np.concatenate([values(part)[part.usable] for part in parts])
@@ -151,7 +145,7 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
 
     torques = {cause: caused_by(columns) for cause, columns in _columns_by_cause(result.model.layout).items()}
     causes = {cause: torque for cause, torque in torques.items() if torque.any()}
-    variance = joined(lambda part: prediction_variance(equations, result.covariance, part))
+    variance = joined(lambda part: regression.prediction_variance(equations, result.covariance, part))
     return RecordedTorque(
         joined(lambda part: part.time), equations.channels, equations.quantity, joined(lambda part: part.tau), causes,
         np.sqrt(variance), whole_body_quantities(equations, result.parameters, result.covariance, parts))
@@ -205,7 +199,7 @@ def check_efforts(
 
 
 def whole_body_quantities(
-    equations: Equations, parameters: Array, covariance: Array, parts: Sequence[Samples]
+    equations: regression.Equations, parameters: Array, covariance: Array, parts: Sequence[Samples]
 ) -> tuple[WholeBodyQuantity, ...]:
     """Centre of mass, momentum about it, and the error of wrenches that are predicted from joint torques.
 
@@ -257,7 +251,7 @@ def _centroidal(model: RobotModel, parameters: Array, covariance: Array, samples
     return value.reshape(-1, 9), _deviation(slope.reshape(len(q), 9, size), covariance[:size, :size])
 
 
-def _wrench_errors(equations: Equations, parameters: Array, covariance: Array, samples: Samples
+def _wrench_errors(equations: regression.Equations, parameters: Array, covariance: Array, samples: Samples
         ) -> tuple[Array, Array]:
     """Measured minus predicted wrenches ``(k, 6 c)`` of ``c`` contacts, and their standard deviations.
 
@@ -265,7 +259,7 @@ def _wrench_errors(equations: Equations, parameters: Array, covariance: Array, s
     generalized force of this difference.
     """
     every = replace(samples, mask=np.ones_like(samples.mask))
-    (blocks,) = dense_equations(equations, every, len(every))
+    (blocks,) = regression.dense_equations(equations, every, len(every))
     rows = np.zeros((len(samples), equations.count, len(parameters)))
     for channel, (columns, (block, _)) in enumerate(zip(equations.columns, blocks, strict=True)):
         rows[:, channel, columns] = block

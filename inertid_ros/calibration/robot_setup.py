@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from lxml import etree
@@ -84,7 +83,7 @@ class Setting:
     """Configuration value with its dotted key and a one-line reason."""
 
     key: str
-    value: Any
+    value: object
     reason: str
 
 

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -117,7 +116,7 @@ def _entries(settings: Iterable[Setting]) -> Iterator[str]:
             yield f"{_INDENT * (len(sections) + 2)}{_scalar(key)}: {_scalar(value)}  # {setting.reason}"
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     value = float(f"{value:.6g}") if isinstance(value, float) else value
     return str(yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).partition("\n")[0])
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
 from .formats import read_yaml
 
@@ -99,7 +98,7 @@ class Finding:
         """Finding with the remedy of its cause; :func:`remedy_for` gets ``case`` and ``values``."""
         return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects, recording)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Plain data for JSON; ``message`` is the one-line message."""
         plain = {**asdict(self), "severity": self.severity.name.lower(), "subjects": list(self.subjects)}
         return {**plain, "message": str(self)}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from inertid_ros.core.arrays import Array, Indices, IntArray, Mask, continuous_quaternions
 from inertid_ros.core.errors import RecordingError
 
-from .blocks import Block, recording_from_blocks
+from .long_recording import Block, recording_from_blocks
 from .messages import JOINT_CHANNELS, WIDTHS
 from .recording import Recording
 

@@ -23,14 +23,7 @@ import attrs
 from inertid_ros.config.option_fields import REQUIRED, option
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.structuring import structure
-from inertid_ros.core.errors import (
-    ConfigurationError,
-    FormatError,
-    InertidError,
-    RecordingError,
-    one_line,
-    optional_module,
-)
+from inertid_ros.core import errors
 from inertid_ros.core.formats import file_checksum, open_file, read_bytes, read_text, read_yaml
 from inertid_ros.data.files.foreign_files import from_parquet
 
@@ -42,7 +35,7 @@ _PAYLOAD_PREFIX = "payload_"  # prefix of columns
 _TEXT_FIELDS = ("serial", "model", "date", "payload")
 
 
-class FleetError(InertidError):
+class FleetError(errors.InertidError):
     """A fleet cannot be processed: its catalogue, its scheduler or its output folder is unusable."""
 
 
@@ -50,7 +43,7 @@ def optional(module: str) -> ModuleType:
     """Import a module of an optional package; raise FleetError if it is not installed."""
     package = module.partition(".")[0]
     message = f"inertid fleet needs the Python package {package}; pip install 'inertid_ros[fleet]'"
-    return optional_module(module, FleetError(message))
+    return errors.optional_module(module, FleetError(message))
 
 
 def resolved(url: str, folder: Path) -> str:
@@ -134,7 +127,7 @@ def _readable(url: str) -> Iterator[None]:
         reason = f"cannot be read ({error.strerror or error or type(error).__name__}); check the path and the access"
     else:
         return
-    raise RecordingError(f"{url}: {reason}")
+    raise errors.RecordingError(f"{url}: {reason}")
 
 
 @attrs.frozen
@@ -187,7 +180,7 @@ class FleetProblem:
     def __str__(self) -> str:
         message = self.message if self.bag in self.message else f"{self.bag}: {self.message}"
         named = not self.serial or message.startswith(f"{self.serial}: ")
-        return one_line(message if named else f"{self.serial}: {message}")
+        return errors.one_line(message if named else f"{self.serial}: {message}")
 
 
 @dataclass(frozen=True)
@@ -219,7 +212,7 @@ def read_catalogue(path: str | Path) -> Catalogue:
 def _yaml(path: Path) -> dict[str, Any]:
     try:
         content = read_yaml(read_text(path))
-    except FormatError as error:
+    except errors.FormatError as error:
         raise FleetError(f"{path}: {error}; give a catalogue in YAML or Parquet") from None
     if not isinstance(content, Mapping) or not {"robots", "bags"} <= set(content):
         raise FleetError(f"{path}: has no robots and bags; list both (docs/fleet.md)")
@@ -321,11 +314,11 @@ class _Reader:
         names = [field.name for field in attrs.fields(tree)]  # type: ignore[arg-type]
         try:
             if not isinstance(fields, Mapping):
-                raise ConfigurationError(f"{self.path}: {where} is not a mapping; give {', '.join(names)}")
+                raise errors.ConfigurationError(f"{self.path}: {where} is not a mapping; give {', '.join(names)}")
             numbers = {key for key in _TEXT_FIELDS if type(fields.get(key)) is int}  # such as a serial number
             texts = {str(key): str(value) if key in numbers else value for key, value in fields.items()}
             return structure(tree, texts, f"{self.path}: {where}")
-        except ConfigurationError as error:
+        except errors.ConfigurationError as error:
             serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
             self.problems.append(FleetProblem(str(error), serial))
             return None

@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from inertid_ros.core.errors import FormatError, OutputError
 from inertid_ros.core.formats import read_json
@@ -32,7 +31,7 @@ class ResultStore:
         self.unwritten = Counter[str]()
         self._information: dict[str, bytes] = {}
 
-    def read(self, key: str) -> dict[str, Any] | None:
+    def read(self, key: str) -> dict[str, object] | None:
         """Return the summary of a result; None if it is missing or damaged."""
         try:
             summary = read_json((self._path(key) / _SUMMARY).read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.recording_health import RecordingHealth
 
-from .assessment.assess import NOT_VALIDATED, Assessment
+from .assess import NOT_VALIDATED, Assessment
 from .assessment.estimate import Estimate
 from .assessment.gate import GateDecision, NextAction, Verdict, next_action
 from .assessment.validation import BandErrors, PredictionError, Validation

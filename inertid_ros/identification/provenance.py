@@ -10,7 +10,6 @@ from datetime import datetime, timezone
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -81,7 +80,7 @@ class Provenance:
     model_hash: str
     urdf_sha256: str
     recordings: tuple[RecordingSource, ...]
-    configuration: dict[str, Any]
+    configuration: dict[str, object]
     versions: dict[str, str]
     created: str
     cutoff_hz: float

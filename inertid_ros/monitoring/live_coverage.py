@@ -12,7 +12,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array, one_thread
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.blocks import Block
+from inertid_ros.data.long_recording import Block
 from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
 from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
 from inertid_ros.identification.information.information import Compressor, Information, information_so_far

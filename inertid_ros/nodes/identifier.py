@@ -15,7 +15,7 @@ from inertid_ros.config.nodes import IdentifierOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
-from inertid_ros.data.blocks import ReceivedRecordings
+from inertid_ros.data.long_recording import ReceivedRecordings
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.monitoring.live_coverage import RecordingCoverage, still_needed

@@ -1,7 +1,6 @@
 """Online node: parameters, changes and payloads of a calibrated robot from its live joint states."""
 
 import json
-import math
 import time
 from statistics import median
 
@@ -123,7 +122,7 @@ class Online(GoalNode):
         self.following: Following | None = None
         self.estimate: OnlineEstimate | None = None
         self.sequence, self.solved_ns, self.problem = 0, 0, ""
-        self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "not requested", "", math.nan, 0.0
+        self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "not requested", "", np.nan, 0.0
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.change_publisher = self.create_publisher(RobotChange, "~/change", LATCHED)
         self.payload_publisher = self.create_publisher(InertiaStamped, "~/payload", LATCHED)

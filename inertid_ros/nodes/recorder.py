@@ -17,9 +17,9 @@ from std_srvs.srv import Trigger
 
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.long_recording import Batch
 from inertid_ros.data.messages import JOINT_CHANNELS, JOINT_STATE, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch

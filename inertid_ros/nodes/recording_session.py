@@ -10,9 +10,9 @@ from typing import Any
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
+from inertid_ros.data.long_recording import Batch
 from inertid_ros.data.messages import CHANNELS, JOINT_STATE, WRENCH_STAMPED, base_topics
 from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 

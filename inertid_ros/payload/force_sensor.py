@@ -15,7 +15,6 @@ is added.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
@@ -99,7 +98,7 @@ class ForceSensorLoad:
         return tuple(Quantity(value, deviation, (value - NORMAL_95 * deviation, value + NORMAL_95 * deviation))
             for value, deviation in zip(values, deviations, strict=True))
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Plain data for JSON and YAML."""
         deviations = {name: np.round(value, 9).tolist() for name, value in self.deviations.items()}
         intervals = {name: [one.interval for one in self.quantities(name)] for name in ("com", "bias", "tilt")}

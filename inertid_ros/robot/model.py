@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints, parsing
-from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
+from inertid_ros.robot.urdf.shapes import DENSITY, with_inertias
 from inertid_ros.robot.urdf.text import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 

@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import InertidError, RecordingError, one_line
 from inertid_ros.core.inertial_parameters import URDF_INERTIA
 from inertid_ros.core.samples import JointSample
-from inertid_ros.data.blocks import Batch, Block
+from inertid_ros.data.long_recording import Batch, Block
 from inertid_ros.data.messages import WIDTHS
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.excitation.quintic import PiecewiseQuintic

@@ -5,7 +5,7 @@ import pytest
 
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler, StampOrderError, interpolate
-from inertid_ros.data.blocks import recording_from_blocks
+from inertid_ros.data.long_recording import recording_from_blocks
 
 MS = 1_000_000
 

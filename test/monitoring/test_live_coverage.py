@@ -8,7 +8,7 @@ import pytest
 from support.nodes.two_links import two_links
 from support.recordings.synthetic import inverse_dynamics, random_motion
 
-from inertid_ros.data.blocks import Block
+from inertid_ros.data.long_recording import Block
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import torque_confidence

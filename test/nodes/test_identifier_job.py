@@ -14,7 +14,7 @@ from inertid_ros.calibration.calibrate import IdentificationJob  # noqa: E402
 from inertid_ros.config.configuration import Configuration  # noqa: E402
 from inertid_ros.core.errors import InertidError, OutputError  # noqa: E402
 from inertid_ros.data.assembly import Block  # noqa: E402
-from inertid_ros.data.blocks import ReceivedRecordings  # noqa: E402
+from inertid_ros.data.long_recording import ReceivedRecordings  # noqa: E402
 from inertid_ros.data.recording import Recording  # noqa: E402
 from inertid_ros.nodes.identifier import identification_job  # noqa: E402
 

@@ -7,8 +7,8 @@ import pytest
 
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.long_recording import Batch
 from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.nodes.recording_session import RecordingSession, SessionState, Source
 

@@ -6,7 +6,7 @@ from support.nodes.two_links import two_links
 
 pytest.importorskip("rclpy")
 
-from inertid_ros.data.blocks import Block  # noqa: E402
+from inertid_ros.data.long_recording import Block  # noqa: E402
 from inertid_ros.monitoring.live_coverage import RecordingCoverage  # noqa: E402
 from inertid_ros.msg import IdentifierStatus  # noqa: E402
 

@@ -11,7 +11,7 @@ from support.paths import ROOT
 from support.recordings.synthetic_calibration import calibrated_case
 
 from inertid_ros.cli.printing import print_report
-from inertid_ros.identification.assessment.assess import NOT_VALIDATED
+from inertid_ros.identification.assess import NOT_VALIDATED
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report.drawing import svg
 from inertid_ros.report.pages import _interval, prediction_plots, render_page

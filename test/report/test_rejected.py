@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.identification.assessment.assess import assess
+from inertid_ros.identification.assess import assess
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import CALIBRATED_URDF, Result

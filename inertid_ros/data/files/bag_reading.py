@@ -10,7 +10,7 @@ from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data import messages as msg
 from inertid_ros.data.assembly import JointsError, RecordingAssembler, StampOrderError
-from inertid_ros.data.blocks import Block, recording_from_blocks
+from inertid_ros.data.long_recording import Block, recording_from_blocks
 from inertid_ros.data.recording import COMMAND_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, on_one_clock
 
 from .bag_opening import StoredBag

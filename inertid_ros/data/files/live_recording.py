@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from inertid_ros.core.arrays import Array, IntArray, Mask
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler, StampOrderError
-from inertid_ros.data.blocks import Block
+from inertid_ros.data.long_recording import Block
 
 from .live_bag import LiveBag
 

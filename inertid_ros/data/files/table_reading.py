@@ -1,7 +1,6 @@
 """Tables with named columns: text, as spreadsheets, PlotJuggler and ``ros2 topic echo --csv`` write it, and arrays."""
 
 import csv
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]$")  # in linear time: names may have any length
 _UNITS = {
     **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
-    **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
+    **dict.fromkeys(("deg", "deg/s", "°", "°/s"), np.pi / 180),
     **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
     "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
 }  # fmt: skip
@@ -275,7 +274,7 @@ def _is_number(cell: str) -> bool:
 
 def _number(cell: str) -> float:
     """Number in a cell; NaN for an empty cell and for text."""
-    return float(cell) if _is_number(cell) else math.nan
+    return float(cell) if _is_number(cell) else np.nan
 
 
 def _factor(path: Path, name: str, unit: str) -> float:

@@ -1,6 +1,5 @@
 """Live topics in the last seconds: rate, gaps, delay, saturation; zero and load of wrenches; difference of clocks."""
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -45,7 +44,7 @@ class StreamWatch:
         self._values: deque[tuple[float, Array]] = deque()
         self._lowest = self._highest = self._finest = np.zeros(0)  # values and their smallest step so far
 
-    def add(self, now: float, delay: float = math.nan) -> None:
+    def add(self, now: float, delay: float = np.nan) -> None:
         """Take the time of receipt of a message, and the delay from its stamp to the receipt [s]."""
         self._messages += 1
         self._receipts.append((now, delay))
@@ -63,18 +62,18 @@ class StreamWatch:
 
     def report(self, now: float) -> StreamReport:
         """Report on the messages until ``now``."""
-        last = self._receipts[-1][0] if self._receipts else -math.inf
+        last = self._receipts[-1][0] if self._receipts else -np.inf
         for queue in (self._receipts, self._values):
             _forget(queue, now)
         receipts, delays = np.array(self._receipts).reshape(-1, 2).T
         steps, delays = np.diff(receipts), delays[np.isfinite(delays)]
         # Median of the standard library: NumPy's first median spends a tenth of a second on imports; watchdogs wait.
-        usual = median(steps.tolist()) if len(steps) else math.nan
+        usual = median(steps.tolist()) if len(steps) else np.nan
         return StreamReport(messages=self._messages, silent=now - last > _SILENT_S,
-            rate_hz=1.0 / float(steps.mean()) if steps.any() else math.nan,
-            gaps=int((steps > _GAP_STEPS * usual).sum()), longest_step_s=float(steps.max()) if len(steps) else math.nan,
-            delay_s=median(delays.tolist()) if len(delays) else math.nan,
-            longest_delay_s=float(delays.max()) if len(delays) else math.nan, saturated=self._saturated())
+            rate_hz=1.0 / float(steps.mean()) if steps.any() else np.nan,
+            gaps=int((steps > _GAP_STEPS * usual).sum()), longest_step_s=float(steps.max()) if len(steps) else np.nan,
+            delay_s=median(delays.tolist()) if len(delays) else np.nan,
+            longest_delay_s=float(delays.max()) if len(delays) else np.nan, saturated=self._saturated())
 
     def _saturated(self) -> tuple[int, ...]:
         """Channels that stay at the largest or smallest value since the start, not only of the window."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import scipy
@@ -23,7 +22,7 @@ _MAX_SPECTRUM_SAMPLES = 1 << 18  # samples from the start of a recording that en
 _MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment, and segments of the recording
 
 
-def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
+def recording_content(parts: Iterable[Recording]) -> dict[str, object]:
     """Content of a recording, given as a whole or as consecutive parts; one part is in memory at a time.
 
     Returns
@@ -135,7 +134,7 @@ class RecordingHealth:
     ``effort_noise`` is the standard deviation below the cutoff [N m or N]; NaN if unknown.
     """
 
-    figures: Mapping[str, Any]
+    figures: Mapping[str, object]
     spectrum: EffortSpectrum | None
 
 

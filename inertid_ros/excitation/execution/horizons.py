@@ -4,7 +4,6 @@ The controller always has a motion that ends at rest on the checked path. After 
 at most ``horizon + grid + brake`` seconds. The caller gives times of a steady clock [s].
 """
 
-import math
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
@@ -242,7 +241,7 @@ class MotionExecution:
         """Completed seconds of the plan, at most to the start of the brake."""
         if not self._is_started:
             return self.table.begin
-        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
+        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
         return max(min(now - self._started, self.table.duration, end) + self.table.ahead, self.table.begin)
 
     @property
@@ -261,7 +260,7 @@ class MotionExecution:
         phases = np.arange(end, max(end - lost_s, begin) - _PHASE_TOLERANCE_S, -self.table.options.step_s)
         distances = np.abs(self.table.plan.sample(phases)[0] - position).max(axis=1)
         nearest = 0 if distances[0] <= tolerance else int(np.argmin(distances))
-        return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
+        return float(phases[nearest]) if distances[nearest] <= tolerance else np.nan
 
     def at_rest(self, now: float) -> bool:
         """True if the commanded motion has come to rest by ``now``."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,7 @@ class GateDecision:
         more = f"; and {others} further reason{'s' if others > 1 else ''}" if others else ""
         return f"{self.reasons[0]}{more}"
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Plain data, as in ``report.json``."""
         return {
             "verdict": self.verdict.value,

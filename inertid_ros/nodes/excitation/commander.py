@@ -1,6 +1,5 @@
 """Commanders send horizons to the robot on a trajectory topic, as FollowJointTrajectory goals, or as positions."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -102,7 +101,7 @@ class OpenGoals:
 
     def __init__(self) -> None:
         self._sent: dict[object, float] = {}
-        self._late_s, self._late_until = 0.0, -math.inf  # the delay of the last late answer
+        self._late_s, self._late_until = 0.0, -np.inf  # the delay of the last late answer
 
     def send(self, goal: object, now: float) -> None:
         self._sent[goal] = now

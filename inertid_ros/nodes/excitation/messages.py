@@ -1,6 +1,5 @@
 """Messages of the excitation node: feedback, result, status, paths in RViz and diagnostics."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -41,7 +40,7 @@ _STATUS_CONSTANTS = {
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
     """Return the feedback of the action ``Excite``; ``stage`` is empty before planning."""
     progress, prepared = goal.progress, goal.prepared
-    feedback = Excite.Feedback(condition_number=math.nan, closest=math.nan, required=math.nan)
+    feedback = Excite.Feedback(condition_number=np.nan, closest=np.nan, required=np.nan)
     if isinstance(progress, PreparationProgress):
         feedback.stage = "planning"
         feedback.condition_number = float(progress.condition_number)

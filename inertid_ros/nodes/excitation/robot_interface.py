@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from nav_msgs.msg import Odometry
@@ -85,7 +84,7 @@ class ControllerState:
         self._on_scaling(self.factor)
 
 
-def _controller_state_type() -> Any:
+def _controller_state_type() -> object:
     """Return the type of the controller's state; None if control_msgs is not installed."""
     try:
         from control_msgs.msg import JointTrajectoryControllerState

@@ -12,8 +12,7 @@ from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia
 from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf import missing_inertias
-from inertid_ros.robot.urdf.missing_inertias import DENSITY, convex_hull
+from inertid_ros.robot.urdf.shapes import DENSITY, convex_hull
 
 INERTIAL = re.compile("<inertial>.*?</inertial>", re.DOTALL)
 BOX = np.array(np.meshgrid([-0.5, 0.5], [-1, 1], [0, 3])).reshape(3, -1).T
@@ -68,7 +67,8 @@ def test_a_link_without_inertia_that_carries_a_locked_one_gets_its_own():
 def test_a_robot_that_is_only_watched_needs_no_shapes(monkeypatch):
     """A description may come while a robot moves, and reading meshes may take a minute."""
     none = ([], {}, {})
-    monkeypatch.setattr(missing_inertias, "read_shapes", lambda _, frames, *__, **___: none if not frames else 1 / 0)
+    monkeypatch.setattr(
+        "inertid_ros.robot.urdf.shapes.read_shapes", lambda _, frames, *__, **___: none if not frames else 1 / 0)
     box = "<visual><geometry><box size='1 1 1'/></geometry></visual>"
     text = INERTIAL.sub(box, random_urdf(np.random.default_rng(1), 3))
     model = load_model(text, shapes=False)

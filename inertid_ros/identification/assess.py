@@ -1,37 +1,119 @@
-"""Validation without new motion: on blocks of the fitted data, and on held-out data that repeat fitted motion.
+"""Assess an estimate on held-out recordings, or on blocks of its own recordings that are held out in turn.
 
-Information is additive: the data without a block are the sum of all other blocks, so each held-out block costs one
-more solve but not another pass over the samples.
+Errors, confidence, verdict and details are computed once and stored. Information is additive: the data without a block
+are the sum of all other blocks, so each held-out block costs one more solve but not another pass over the samples.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array, one_thread
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.motion_checks import repeated_motion
+from inertid_ros.identification.assessment import bodies as of_bodies, curves, gate, validation as errors
+from inertid_ros.identification.assessment.changes import check_change, check_unexplained
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.torque_confidence import TorqueScale
-from inertid_ros.identification.assessment.validation import Validation, check_errors, errors_of_each, torque_errors
+from inertid_ros.identification.assessment.plausibility import plausibility
+from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, TorqueScale, torque_confidence
+from inertid_ros.identification.assessment.unmodelled import check_gear_play, check_unmodelled
 from inertid_ros.identification.information.data_checks import without_outliers
 from inertid_ros.identification.information.information import Information, compress, merged
+from inertid_ros.identification.least_squares import least_squares
+from inertid_ros.identification.map_fit import FitData, MapFit
 from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.robot.body_changes import write_urdf
 
-from .least_squares import least_squares
-from .map_fit import FitData, MapFit
-
+NOT_VALIDATED = Finding.with_remedy(
+    "not_validated", Severity.CARE, "the result was not tested on a recording of another motion")
 HELD_OUT_BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
 _MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block after its ends are dropped, see _without_ends
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Content of a report on an estimate, besides the parameters; see also the classes of the attributes.
+
+    Attributes
+    ----------
+    train_errors, train_errors_of_prior : errors on the fitted data, of the estimate and of the URDF as given
+    confidence : uncertainty of torque over the robot's range; None on a free base
+    gate : verdict on the use of the result, with reasons
+    realizable : whether every body, also without the links behind locked joints, is physically consistent
+    urdf : calibrated URDF, or the given URDF if parameters are not consistent: simulators would reject the result
+    predictions : curves of every held-out recording, or of the fitted recordings if none was held out
+    """
+
+    train_errors: errors.TorqueErrors
+    train_errors_of_prior: errors.TorqueErrors
+    confidence: TorqueConfidence | None
+    gate: gate.GateDecision
+    realizable: bool
+    urdf: str
+    bodies: tuple[of_bodies.BodyIntervals, ...]
+    ellipsoids: tuple[of_bodies.InertiaEllipsoids, ...]
+    feasibility: tuple[of_bodies.FeasibilityMargin, ...]
+    correlated: tuple[of_bodies.CorrelatedPair, ...]
+    predictions: tuple[curves.PredictionCurves, ...]
+    friction: tuple[curves.FrictionCurve, ...]
+    coverage: tuple[curves.JointCoverage, ...]
+
+
+def assess(
+        estimate: Estimate, train: Sequence[Samples], held_out: Sequence[Samples], tested: errors.Validation | None,
+        findings: Sequence[Finding], constraints: Constraints) -> Assessment:
+    """Assess an estimate.
+
+    Parameters
+    ----------
+    train, held_out : fitted and held-out samples with the delay of effort removed; ``held_out`` may be empty
+    tested : errors on held-out recordings, or on blocks of the fitted recordings; None if there was too little data
+    findings : findings on the recordings
+    constraints : constraints of the fit, beyond physical consistency
+    """
+    confidence = None if estimate.model.free else torque_confidence(estimate)
+    solution = tuple(gate.check_solution(estimate))
+    realizable = all(finding.cause != "inconsistent" for finding in solution)
+    masses_open = any(finding.cause == "effort_current" for finding in findings)
+    findings = [
+        *errors.without_refuted(findings, tested), *solution, *gate.check_borders(estimate, constraints),
+        *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
+        *gate.check_excitation(estimate, confidence), *check_unmodelled(estimate.unmodelled, estimate.model),
+        *check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, train),
+        *check_change(estimate, train),
+        *(tested.findings if tested is not None else ()),
+        *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]
+    decision = gate.GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])
+    return Assessment(
+        train_errors=errors.torque_errors(estimate.equations, estimate.parameters, train),
+        train_errors_of_prior=errors.torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,
+        gate=decision, realizable=realizable, urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
+        bodies=of_bodies.body_intervals(estimate), ellipsoids=of_bodies.inertia_ellipsoids(estimate),
+        feasibility=of_bodies.feasibility_margins(estimate), correlated=of_bodies.correlated_pairs(estimate),
+        predictions=curves.prediction_curves(estimate, held_out or train),
+        friction=curves.friction_curves(estimate, train),
+        coverage=curves.motion_coverage(estimate.model, train, confidence))
+
+
+def _calibrated_urdf(estimate: Estimate) -> str:
+    """URDF with the bodies and the friction of an estimate; joints without measured torque keep their friction."""
+    fitted = estimate.equations.of_joints(estimate.effective_counts) > 0
+    friction = {}
+    for term in ("viscous", "coulomb"):
+        identified = term in estimate.layout.drive_terms
+        values = estimate.drive(term) if identified else estimate.model.drive_prior[term]
+        # Classical least squares may find friction below zero, which is invalid in a URDF.
+        friction[term] = np.where(fitted, np.maximum(values, 0.0), np.nan)
+    return write_urdf(estimate.model, estimate.bodies, friction)
 
 
 @one_thread()
 def validate_on_blocks(
     estimate: Estimate, recordings: Sequence[Samples], options: IdentifyOptions, constraints: Constraints
-) -> Validation | None:
+) -> errors.Validation | None:
     """Errors on contiguous blocks, each predicted by a fit to all other blocks; None if there is too little data.
 
     A gap of one period of the filter's cutoff separates a block from the fitted data, since closer samples share
@@ -59,11 +141,11 @@ def validate_on_blocks(
         rest, rest_information = [blocks[number] for number in others], merged(information[number] for number in others)
         parameters = refitted(estimate, rest, rest_information, options, constraints)
         predictions.append((parameters, block))
-    calibrated = errors_of_each(estimate.equations, predictions)
-    prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
+    calibrated = errors.errors_of_each(estimate.equations, predictions)
+    prior = errors.errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
     scale = TorqueScale.from_recordings(estimate.equations, (estimate.prior, estimate.parameters), trimmed)
-    findings = check_errors(estimate.equations, calibrated, prior, scale)
-    return Validation(calibrated, prior, estimate.model.prior_name, findings, blocks=len(blocks))
+    findings = errors.check_errors(estimate.equations, calibrated, prior, scale)
+    return errors.Validation(calibrated, prior, estimate.model.prior_name, findings, blocks=len(blocks))
 
 
 def refitted(
@@ -136,7 +218,7 @@ def _error_of_fit_to(
     """Relative torque error on ``samples`` of a fit to ``others``; None if the checks of the error fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
-    calibrated, prior = (torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))
+    calibrated, prior = (errors.torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))
     scale = TorqueScale.from_recordings(equations, (estimate.prior, parameters), [samples])
-    findings = check_errors(equations, calibrated, prior, scale)
+    findings = errors.check_errors(equations, calibrated, prior, scale)
     return None if any(finding.severity >= Severity.CARE for finding in findings) else calibrated.relative_error
