@@ -8,18 +8,24 @@ This file has the allowed directions between folders (ORDER, ORDER_WITHIN); test
 import argparse
 import ast
 import io
+import re
 import sys
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeGuard
 
 HERE = Path(__file__).resolve().parents[1]
 PACKAGE = "inertid_ros"
 GENERATED = ("msg", "action")  # interfaces that a build puts into the package
 SMALL = 50  # lines
+IDENTIFY = ("cli/main.py", "cli/identify.py")  # `inertid identify`; main imports the module of the command by its name
+LONG, MANY = 60, 6  # lines and parameters of a function
+IMPORTS = (ast.Import, ast.ImportFrom)
+CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]+")
 
 # A folder may import itself and the folders before it in the list. Folders on one line do not import one another.
 ORDER: tuple[tuple[str, ...], ...] = (
@@ -59,11 +65,14 @@ class Import:
         Paths of the two files below the package.
     line : int
         Line of the import.
+    for_types : bool
+        Whether only type checkers execute it.
     """
 
     source: str
     target: str
     line: int
+    for_types: bool = False
 
 
 def folder_of(file: str) -> str:
@@ -125,23 +134,71 @@ class Package:
         """Number of lines of a file."""
         return len((self.base / file).read_text(encoding="utf-8").splitlines())
 
+    @cached_property
+    def trees(self) -> dict[str, ast.Module]:
+        """Syntax tree of each file."""
+        return {file: ast.parse((self.base / file).read_text(encoding="utf-8")) for file in self.files}
+
+    def nodes(self, *types: type[ast.AST]) -> Iterator[tuple[str, Any]]:
+        """All nodes of some types, each with its file."""
+        return ((file, node) for file, tree in self.trees.items() for node in ast.walk(tree) if isinstance(node, types))
+
     def code_lines(self, file: str) -> int:
         """Number of lines of a file without docstrings, comments and blank lines."""
-        text = (self.base / file).read_text(encoding="utf-8")
-        layout = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-        code: set[int] = set()
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type not in layout | {tokenize.COMMENT}:
-                code.update(range(token.start[0], token.end[0] + 1))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        code = self._token_lines(file, comments=False)
+        for node in ast.walk(self.trees[file]):
+            if is_docstring(node):
+                code.difference_update(range(node.lineno, node.lineno + lines_of(node)))
         return len(code)
+
+    def comment_lines(self, file: str) -> int:
+        """Number of lines of a file that hold only a comment."""
+        return len(self._token_lines(file, comments=True) - self._token_lines(file, comments=False))
+
+    def _token_lines(self, file: str, comments: bool) -> set[int]:
+        layout = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+        text = io.StringIO((self.base / file).read_text(encoding="utf-8"))
+        return {line for token in tokenize.generate_tokens(text.readline)
+            if token.type not in layout and (token.type == tokenize.COMMENT) == comments
+            for line in range(token.start[0], token.end[0] + 1)}
+
+    @cached_property
+    def constants(self) -> dict[str, int]:
+        """Number of modules by the name of a constant."""
+        names = Counter(name for file in self.modules for name in {target.id for node in self.trees[file].body
+            if isinstance(node, ast.Assign | ast.AnnAssign) for target in ast.walk(node)
+            if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store) and CONSTANT.fullmatch(target.id)})
+        return dict(names.most_common())
+
+    @cached_property
+    def large_functions(self) -> list[str]:
+        """Functions with more than LONG lines or MANY parameters, as ``file::name``."""
+        found = []
+        for file, node in self.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            count = sum(parameter.arg not in ("self", "cls") for parameter in parameters)
+            if lines_of(node) > LONG or count > MANY:
+                found.append(f"{file}::{node.name}")
+        return found
+
+    def loaded(self, *starts: str) -> set[str]:
+        """Modules that are loaded from some files, with all imports within functions."""
+        targets = defaultdict(set)
+        for entry in self.imports:
+            if not entry.for_types:
+                targets[entry.source].add(entry.target)
+        found, new = set(), set(starts)
+        while new:
+            found |= new
+            new = {target for file in new for target in targets[file]} - found
+        return found & set(self.modules)
 
     def _imports_of(self, file: str) -> list[Import]:
         own = [PACKAGE, *Path(file).with_suffix("").parts]
         found: dict[str, Import] = {}
-        for node in ast.walk(ast.parse((self.base / file).read_text(encoding="utf-8"))):
+        for_types = {inner for node in ast.walk(self.trees[file])
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
+        for node in sorted(ast.walk(self.trees[file]), key=for_types.__contains__):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -153,7 +210,7 @@ class Package:
             for name in names:
                 target = self._file_of(name)
                 if target is not None and target != file:
-                    found.setdefault(target, Import(file, target, node.lineno))
+                    found.setdefault(target, Import(file, target, node.lineno, node in for_types))
         return list(found.values())
 
     def _file_of(self, name: str) -> str | None:
@@ -199,50 +256,37 @@ def allowed(source: str, target: str) -> bool:
     return first == second or within[second] < within[first]
 
 
-def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """Return an order of folders, lowest first, in which few arrows run back up; without a cycle, none does."""
-    order, fewest = _greedy_order(folders, arrows), len(arrows) + 1
-    while (count := len(back_arrows(order, arrows))) < fewest:
-        fewest = count
-        for folder in folders:
-            rest = [other for other in order if other != folder]
-            tried = [[*rest[:place], folder, *rest[place:]] for place in range(len(rest) + 1)]
-            order = min(tried, key=lambda candidate: len(back_arrows(candidate, arrows)))
-    return order
+def is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Return True for a text that stands as a statement."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _greedy_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
-    """Repeatedly take a folder that imports none of the remaining folders. If there is none, take the folder with the
-    smallest difference between imported and importing folders (P. Eades, X. Lin, W. F. Smyth, 1993)."""
-    left, order = list(folders), []
-    while left:
-        between = [pair for pair in arrows if set(pair) <= set(left)]
-        imported, importing = Counter(pair[1] for pair in between), Counter(pair[0] for pair in between)
-        chosen = min(left, key=lambda folder: (importing[folder] > 0, importing[folder] - imported[folder]))
-        order.append(chosen)
-        left.remove(chosen)
-    return order
-
-
-def back_arrows(order: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[tuple[str, str]]:
-    """Return the arrows (importing, imported) from a folder to a folder above it in an order."""
-    place = {folder: index for index, folder in enumerate(order)}
-    return [(source, target) for source, target in arrows if place[target] > place[source]]
+def lines_of(node: ast.stmt) -> int:
+    """Return the number of lines of a statement."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def measure(package: Package) -> str:
     """Return the figures as Markdown tables."""
     small = sum(package.lines(file) < SMALL for file in package.modules)
-    back = back_arrows(best_order(list(package.folders), package.arrows), package.arrows)
+    code, comments = (sum(map(count, package.files)) for count in (package.code_lines, package.comment_lines))
+    imports = sum(lines_of(node) for _, node in package.nodes(*IMPORTS))
+    docstrings = sum(lines_of(node) for _, node in package.nodes(ast.Expr) if is_docstring(node))
+    frequent = [f"`{name}` {count}" for name, count in package.constants.items() if count > 2]
     fans = ", ".join(f"`{target}` {count}" for count, target in package.fan_in[:5])
-    largest = max(package.folders.values())
     rows = [
         ("modules", str(len(package.modules))),
-        ("folders with modules", f"{len(package.folders)}, the largest of {largest} files"),
+        ("folders with modules", f"{len(package.folders)}, the largest of {max(package.folders.values())} files"),
         (f"files under {SMALL} lines", str(small)),
+        ("code lines", str(code)),
+        ("docstring lines", str(docstrings)),
+        ("comment lines", str(comments)),
+        ("import lines", f"{imports}, {imports / code:.2%} of the code"),
+        ("names of constants in more than two modules", ", ".join(frequent) or "none"),
+        (f"functions above {LONG} lines or {MANY} parameters", ", ".join(package.large_functions) or "none"),
+        ("modules loaded by `inertid identify`", str(len(package.loaded(*IDENTIFY)))),
         ("modules at the top level", str(package.folders.get("", 0))),
         ("arrows between folders", str(len(package.arrows))),
-        ("arrows that run back up", f"{len(back)}" + "".join(f"<br>`{a or '.'}` → `{b or '.'}`" for a, b in back)),
         ("largest fan-in (importing modules)", fans),
         ("files per folder", ", ".join(f"`{folder or '.'}` {count}" for folder, count in package.folders.items())),
     ]
@@ -254,8 +298,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=HERE, help="checkout to measure")
     package = Package(parser.parse_args().root)
-    lines, code = (sum(map(count, package.files)) for count in (package.lines, package.code_lines))
-    print(f"{PACKAGE}/: {lines} lines, {code} of them code\n\n{measure(package)}")
+    print(f"{PACKAGE}/: {sum(map(package.lines, package.files))} lines\n\n{measure(package)}")
     return 0
 
 

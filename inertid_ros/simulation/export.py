@@ -40,7 +40,7 @@ REST = "smooth change of friction's sign, spin of rotors"  # what no parameter o
 _ROUNDING = 1e-9  # of a joint's torque
 _DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
-_READING_S, _READING_MB, _WORKER_POLL_S = 30.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
+_READING_S, _READING_MB, _READER_POLL_S = 30.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
 _ISAACLAB_COMMENT = """\
 # Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
 # are those of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
@@ -215,7 +215,7 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     _check_joints(given, list(full.names)[1:], onto)
     job: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, WorkerProcess(memory_mb=_READING_MB, nice=0))
     while not job.poll():
-        time.sleep(_WORKER_POLL_S)
+        time.sleep(_READER_POLL_S)
     (joints, bodies), data, poses = job.result(), full.createData(), list[pin.SE3]()
     pin.forwardKinematics(full, data, pin.neutral(full))
     with refusals(onto):

@@ -1,13 +1,24 @@
 """Folders of the package: imports run in the stated direction, and no folder grows beyond what one can look through."""
 
 import importlib.util
+import subprocess
 import sys
+from collections import defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = 15  # modules that a folder may hold
+MODULES, LOADED, IMPORT_SHARE = 250, 150, 0.09  # of the package; by `inertid identify`; of the lines of code
+IDENTIFY = """
+import sys
+from inertid_ros.cli.main import main
+main(["identify", "run1_bag", "--urdf", "robot.urdf", "--validate", "run2_bag", "--output", "result", "--quiet"])
+files = [str(module.__file__) for name, module in sys.modules.items() if name.startswith("inertid_ros.")]
+print(*(file.rpartition("inertid_ros/")[2] for file in files if not file.endswith("__init__.py")))
+"""
 
 
 def load():
@@ -44,8 +55,10 @@ def test_every_folder_has_a_place(package):
 
 
 def test_no_cycle_between_folders(package):
-    order = room_graph.best_order(list(package.folders), package.arrows)
-    assert room_graph.back_arrows(order, package.arrows) == []
+    graph = defaultdict(set)
+    for importing, imported in package.arrows:
+        graph[importing].add(imported)
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 def test_folders_are_of_a_size_to_look_through(package):
@@ -55,6 +68,24 @@ def test_folders_are_of_a_size_to_look_through(package):
 
 def test_the_top_level_holds_folders_only(package):
     assert package.folders.get("", 0) == 0
+
+
+def test_the_package_can_be_read(package):
+    """No more modules, import lines and large functions than a reader can take; constants have names of their own."""
+    imports = sum(room_graph.lines_of(node) for _, node in package.nodes(*room_graph.IMPORTS))
+    assert len(package.modules) <= MODULES
+    assert imports <= IMPORT_SHARE * sum(map(package.code_lines, package.files))
+    assert package.large_functions == ["cli/main.py::command_parser"]
+    assert [name for name, count in package.constants.items() if count > 2] == []
+
+
+def test_identify_loads_what_is_counted(package, tmp_path):
+    """The count of the script is that of a run."""
+    for command in (["-m", "inertid_ros.simulation.examples", "arm", "--seconds", "5"], ["-c", IDENTIFY]):
+        run = subprocess.run([sys.executable, *command], cwd=tmp_path, check=True, capture_output=True, text=True)
+    loaded = set(run.stdout.splitlines()[-1].split())
+    assert loaded == package.loaded(*room_graph.IDENTIFY)
+    assert len(loaded) <= LOADED
 
 
 def test_an_arrow_back_up_is_found(tmp_path):

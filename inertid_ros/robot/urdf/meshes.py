@@ -26,7 +26,7 @@ _SCHEMES = ("package://", "model://", "file://")
 _SECONDS = 60  # of processor time for one file; a million triangles take 20
 _ALL_S = 300.0  # for all meshes of a robot, even if many meshes end the process
 _MEMORY_MB = 4096  # a million triangles take 1200
-_WORKER_POLL_S = 0.002
+_READER_POLL_S = 0.002
 _FARTHEST = 1000.0  # m from the link's frame; a mesh in millimetres, read as metres, exceeds this for a link of an arm
 _MIN_THICKNESS_RATIO = 1e-9  # of the size of a mesh
 _MAX_CACHED_MESHES = 512  # for processes that read many descriptions
@@ -170,7 +170,7 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
     )
     try:
         while not worker.poll():
-            time.sleep(_WORKER_POLL_S)
+            time.sleep(_READER_POLL_S)
     finally:
         worker.stop()
     meshes = list(worker.reports)
