@@ -5,7 +5,7 @@ MuJoCo's own writer keeps six digits, so MJCF is written here.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -195,9 +195,7 @@ def _read_mjcf(path: str | Path) -> etree._Element:
 
 def _check_joints(joints: Mapping[str, etree._Element], names: list[str], onto: str | Path) -> None:
     """Refuse an MJCF that lacks joints of the URDF, or that has others on the robot."""
-    if missing := [name for name in names if name not in joints]:
-        raise ModelError(f"{onto}: has no joint {first_few(missing)}, but {first_few([*joints], 8)}; give the file with"
-            " the bodies of this robot, and name its joints as in the URDF")
+    _check_names(names, joints, onto)
     bodies = {joints[name].getparent() for name in names}
     moved = {str(joint.get("name")) for body in bodies for joint in body.iter("joint", "freejoint")}
     if others := sorted(moved - set(names)):
@@ -206,20 +204,28 @@ def _check_joints(joints: Mapping[str, etree._Element], names: list[str], onto: 
         raise ModelError(f"{onto}: a body has several joints, and the URDF has a link between them; split the body")
 
 
+def _check_names(names: Sequence[str], joints: Mapping[str, object], onto: str | Path) -> None:
+    """Refuse an MJCF without joints of the URDF, before or after MuJoCo has replicated and attached its bodies."""
+    if missing := [name for name in names if name not in joints]:
+        raise ModelError(f"{onto}: has no joint {first_few(missing)}, but {first_few([*joints], 8)}; give the file with"
+            " the bodies of this robot, and name its joints as in the URDF")
+
+
 def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full: pin.Model,
         elements: list[etree._Element]) -> list[pin.SE3]:
     """Pose of every link of the URDF in its body of an MJCF; ModelError if joints or their axes differ.
 
     ``given`` are the joints of the MJCF, ``elements`` those of the URDF in the order of ``full``.
     """
-    _check_joints(given, list(full.names)[1:], onto)
+    names = list(full.names)[1:]
+    _check_joints(given, names, onto)
     job: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, WorkerProcess(memory_mb=_READING_MB, nice=0))
     while not job.poll():
         time.sleep(_READER_POLL_S)
     (joints, bodies), data, poses = job.result(), full.createData(), list[pin.SE3]()
     pin.forwardKinematics(full, data, pin.neutral(full))
-    with refusals(onto):
-        frames = [joints[element.get("name")] for element in elements]
+    _check_names(names, joints, onto)
+    frames = [joints[name] for name in names]
     # The root link's frame in MuJoCo's world: that of the body of its name, or by the first joint.
     root, kinds = bodies.get(full.frames[1].name, frames[0][-1] * data.oMi[1].inverse()), import_mujoco().mjtJoint
     for element, (kind, along, anchor, body), placed in zip(elements, frames, list(data.oMi)[1:], strict=True):

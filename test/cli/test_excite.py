@@ -88,7 +88,7 @@ def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
 
 
 def test_ctrl_c_before_there_is_a_motion_writes_nothing(folder, capsys, monkeypatch):
-    monkeypatch.setattr(planning, "plan_excitation", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(planning.planner, "plan_excitation", lambda *_: signal.raise_signal(signal.SIGINT))
     status, _, err = _excite(capsys)
     assert status == 130 and err == "inertid: error: interrupted\n"
     assert os.listdir() == ["robot.urdf"]

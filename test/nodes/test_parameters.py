@@ -21,9 +21,8 @@ from inertid_ros.config.configuration import Configuration  # noqa: E402
 from inertid_ros.config.nodes import NODES, MotionOptions  # noqa: E402
 from inertid_ros.config.option_fields import named, option, section  # noqa: E402
 from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
-from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
+from inertid_ros.config.yaml_files import load_configuration, write_joint_names  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.nodes.launching import write_joint_names  # noqa: E402
 from inertid_ros.ros.node_parameters import declare, guard, read  # noqa: E402
 
 

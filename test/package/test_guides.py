@@ -58,7 +58,7 @@ def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path, monkeypat
     def plan_quickly(model: Any, limits: Any, start: Any, options: ExcitationOptions, *further: Any) -> Any:
         return plan(model, limits, start, attrs.evolve(options, starts=4, improved=1, iterations=5), *further)
 
-    monkeypatch.setattr(planning, "plan_excitation", plan_quickly)
+    monkeypatch.setattr(planning.planner, "plan_excitation", plan_quickly)
     begin(page, arm, tmp_path)
     for urdf in tmp_path.glob("*.urdf"):  # without distances a motion is planned in a fifth of the time
         urdf.write_text(without_geometry(urdf.read_text(encoding="utf-8")), encoding="utf-8")

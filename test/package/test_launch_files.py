@@ -208,8 +208,8 @@ def test_absent_parameter_file_starts_nothing(argument: str):
 
 def test_a_misspelt_argument_is_refused():
     """`ros2 launch` itself would go on without it."""
+    from inertid_ros.config.yaml_files import check_arguments
     from inertid_ros.core.errors import ConfigurationError
-    from inertid_ros.nodes.launching import check_arguments
 
     path = ROOT / "launch" / "calibrate.launch.py"
     file, names = str(path), sorted(arguments(read(path)))
@@ -224,8 +224,8 @@ def test_a_misspelt_argument_is_refused():
 
 
 def test_a_switch_that_is_off():
+    from inertid_ros.config.yaml_files import check_switches
     from inertid_ros.core.errors import ConfigurationError
-    from inertid_ros.nodes.launching import check_switches
 
     defaults, switches = {"calibrate": "true", "plan": ""}, {"calibrate": ("plan",)}
     check_switches({"calibrate": "true", "plan": "a.yaml"}, defaults, "x.launch.py", switches)
