@@ -197,7 +197,8 @@ class Package:
         own = [PACKAGE, *Path(file).with_suffix("").parts]
         found: dict[str, Import] = {}
         for_types = {inner for node in ast.walk(self.trees[file])
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+            for inner in ast.walk(node)}
         for node in sorted(ast.walk(self.trees[file]), key=for_types.__contains__):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -120,6 +120,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_parser() -> argparse.ArgumentParser:
+    """Parser of all commands and their options."""
     common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     common.add_argument("-q", "--quiet", action="store_true", help="print neither notices, warnings nor progress")

@@ -53,7 +53,7 @@ def test_the_first_guide_comes_to_a_result_that_may_be_used(arm: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != FIRST], ids=lambda page: page.name)
 def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = planning.plan_excitation
+    plan = planning.planner.plan_excitation
 
     def plan_quickly(model: Any, limits: Any, start: Any, options: ExcitationOptions, *further: Any) -> Any:
         return plan(model, limits, start, attrs.evolve(options, starts=4, improved=1, iterations=5), *further)
