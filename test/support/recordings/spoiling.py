@@ -12,8 +12,8 @@ from support.robots.drawn_robots import ROBOTS, DrawnRobot, described_robot, dra
 
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import load_torque
