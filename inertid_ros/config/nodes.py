@@ -263,7 +263,8 @@ def declared(node: str) -> Iterator[Option]:
         yield from options(tree, prefix)
 
 
-_WITH_SEVERAL_TOPICS = dict.fromkeys(("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu"), GIVEN)
+_WITH_SEVERAL_TOPICS = dict.fromkeys(
+    ("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu", "commands", "controller_state"), GIVEN)
 
 NODE_EFFECTS = (
     *EFFECTS,
