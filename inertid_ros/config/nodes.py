@@ -274,6 +274,7 @@ NODE_EFFECTS = (
     Effect("wanted_deviation least_gain", {"rounds": GIVEN}),
     Effect("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
     Effect("max_wrench_gap_s", _WITH_SEVERAL_TOPICS),
+    Effect("command_joints", {"commands": GIVEN}),
     Effect("time_constant_s", {"window_s": ABSENT}),
     Effect("legged_robot", {"legged_robot.robot": GIVEN}),
     Effect("urdf start controller simulation", {"legged_robot.robot": ABSENT}),

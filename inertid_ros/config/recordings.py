@@ -57,8 +57,6 @@ class SampleTopics:
                 raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set one")
         if self.commands and self.controller_state:
             raise ConfigurationError("commands and controller_state both give the commands; set one")
-        if self.command_joints and not self.commands:
-            raise ConfigurationError("command_joints names the joints of the topic commands; set commands, too")
 
 
 @attrs.frozen
