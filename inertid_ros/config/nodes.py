@@ -263,7 +263,8 @@ def declared(node: str) -> Iterator[Option]:
         yield from options(tree, prefix)
 
 
-_WITH_SEVERAL_TOPICS = dict.fromkeys(("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu"), GIVEN)
+_WITH_SEVERAL_TOPICS = dict.fromkeys(
+    ("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu", "commands", "controller_state"), GIVEN)
 
 NODE_EFFECTS = (
     *EFFECTS,
@@ -273,6 +274,7 @@ NODE_EFFECTS = (
     Effect("wanted_deviation least_gain", {"rounds": GIVEN}),
     Effect("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
     Effect("max_wrench_gap_s", _WITH_SEVERAL_TOPICS),
+    Effect("command_joints", {"commands": GIVEN}),
     Effect("time_constant_s", {"window_s": ABSENT}),
     Effect("legged_robot", {"legged_robot.robot": GIVEN}),
     Effect("urdf start controller simulation", {"legged_robot.robot": ABSENT}),
