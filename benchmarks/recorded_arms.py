@@ -52,7 +52,7 @@ def lwr4(folder: Path) -> None:
              f"{seconds:.2f}"]
         )  # fmt: skip
         per_joint += [[label, name, *(f"{value:.3f}" for value in error.rms)] for name, error in errors.items()]
-    header = ["train → test", "URDF", "least squares", "**default**", "wanted", "default, own filter", "consistent",
+    header = ["train → test", "URDF", "least squares", "**default**", "target", "default, own filter", "consistent",
               "seconds"]  # fmt: skip
     publish(
         "lwr4",

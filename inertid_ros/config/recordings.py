@@ -48,7 +48,7 @@ class SampleTopics:
     def __attrs_post_init__(self) -> None:
         for name in ("pose", "twist"):
             if self.odometry and getattr(self, name):
-                raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set one")
+                raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set only one of them")
 
 
 @attrs.frozen

@@ -119,7 +119,7 @@ class TermOptions:
 
     def __attrs_post_init__(self) -> None:
         if bool(self.shape) == bool(self.expressions):
-            raise ConfigurationError("shape and expressions are both given or both missing; give one of them")
+            raise ConfigurationError("give either shape or expressions, not both or neither")
         for text in self.expressions:
             try:
                 Expression(text, TERM_SIGNALS)

@@ -46,7 +46,9 @@ def _printable(match: re.Match[str]) -> str:
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
     """List the first ``most`` names, and count the others."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} other{'s' * (left > 1)}" if left > 0 else "")
+
 
 
 @lru_cache(maxsize=256)

@@ -89,7 +89,7 @@ def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
 
 
 def file_checksum(*paths: str | Path, names: bool = False) -> str:
-    """SHA-256 of the contents of files, one after the other, each after its file's name if ``names`` is true."""
+    """SHA-256 of the concatenated contents of files; if ``names`` is true, each file's name precedes its content."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(Path(path).name.encode() + b"\0" if names else b"")
@@ -156,7 +156,7 @@ def read_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise FormatError(f"is not JSON in line {error.lineno}") from None
+        raise FormatError(f"has invalid JSON in line {error.lineno}") from None
     except RecursionError:
         raise FormatError("is nested too deep") from None
     except FormatError:
@@ -175,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise FormatError(f"holds {text}, which is not a number")
+    raise FormatError(f"holds {text}; only finite numbers are allowed")
 
 
 def _finite(text: str) -> float:

@@ -88,7 +88,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
 
 
 def _joint(model: RobotModel, key: str, name: str) -> int:
-    """Index of a joint in the option ``limits.key``; ExcitationError if it is locked or unknown."""
+    """Index in the model of joint ``name`` from the option ``limits.<key>``; ExcitationError if locked or unknown."""
     names = model.joint_names
     if name in model.options.locked_joints:
         raise ExcitationError(f"joint '{name}': is locked and needs no limit; leave limits.{key}.{name} out")

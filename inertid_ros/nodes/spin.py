@@ -50,11 +50,11 @@ MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Raise the priority of this process if the system allows it; to be called after the node's threads have started.
+    """Raise the priority of this node if the system allows it; call this after the node's threads have started.
 
-    ``priority`` is used with SCHED_FIFO. If it is 0 or not allowed, every thread gets a lower nice value instead, which
-    is harmless. With SCHED_FIFO, a thread of Fast DDS that busy-waits for another thread may keep that thread from
-    running.
+    With ``priority`` above 0, only the calling thread gets SCHED_FIFO: a thread of Fast DDS with SCHED_FIFO that
+    busy-waits for another thread could keep that thread from running. If ``priority`` is 0, or SCHED_FIFO is not
+    allowed, all threads get a lower nice value instead.
     """
     try:
         if priority:
@@ -222,7 +222,7 @@ class _Requests:
             count.num_services, count.num_events, node.context.handle)  # fmt: skip
 
     def wait(self, seconds: float) -> bool:
-        """Return True as soon as a request waits, False after a time."""
+        """Return True as soon as a request is pending, or False after ``seconds``."""
         self._wait_set.clear_entities()
         for service in self._services:
             self._wait_set.add_service(service)

@@ -246,8 +246,8 @@ class RobotModel:
         for name in self.wheels.names:
             if name not in commanded.joint_names:
                 raise ModelError(
-                    f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous"
-                    f" joint '{name}' whose child is the wheel")
+                    f"wheel '{name}': the URDF has no joint of this name, so controllers cannot turn the wheel; add a"
+                    f" continuous joint '{name}' whose child is the wheel")
         return commanded
 
     @property

@@ -173,7 +173,10 @@ def without_strange_states(recording: Recording) -> Recording:
 
 
 def with_lost_rows(recording: Recording) -> Recording:
-    """Insert missing time into even stamps (row numbers), at steps of an even motion that span several periods."""
+    """Correct evenly spaced stamps (row numbers) where samples were lost.
+
+    The missing periods are inserted at position steps that are several times as large as the steps around them.
+    """
     steps = np.diff(recording.time)
     period = float(np.median(steps)) if len(steps) else 0.0
     if len(steps) < 8 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:

@@ -72,7 +72,7 @@ class Scaling:
 def prior_scaling(
     scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
 ) -> Scaling:
-    """Scaling by its name (``columns``, ``metric``, ``prior`` or ``none``), at the prior of a model.
+    """Scaling with the given name (``columns``, ``metric``, ``prior`` or ``none``), evaluated at the model's prior.
 
     The array ``columns`` ``(c,)`` selects columns of the layout; ``base``, B ``(r, c)``, regroups them into base
     parameters.

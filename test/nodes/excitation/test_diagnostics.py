@@ -39,7 +39,7 @@ def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", p
         (robot(several="several nodes publish /joint_states"), ERROR, "several nodes"),
         (robot(replace(GOOD, rate_hz=20.0)), ERROR, "20 Hz are below monitor.min_rate_hz 50"),
         (robot(replace(GOOD, delay_s=3.0)), ERROR, "stamped 3.000 s before now"),
-        (robot(replace(GOOD, delay_s=-3.0)), ERROR, "stamped -3.000 s before now"),
+        (robot(replace(GOOD, delay_s=-3.0)), ERROR, "stamped 3.000 s after now"),
         (robot(replace(GOOD, gaps=2)), WARN, "gaps"),
         (robot(replace(GOOD, saturated=(1,))), WARN, "effort of elbow"),
     ],
