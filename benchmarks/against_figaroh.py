@@ -216,7 +216,7 @@ def parts(folder: Path, rounds: int, runs: Runs) -> None:
         )
     else:
         verdict = ""
-    text = table(("step, processor time on 1 core", "us per sample", "samples/s", "times a copy"), rows)
+    text = table(("step, processor time on 1 core", "us per sample", "samples/s", "over one copy"), rows)
     title = "### Cost of each step"
     publish("figaroh-steps", f"{title}\n\n{text}\n\n{BOUND}\n\n{verdict}\n\n{machine()}; medians of {rounds} x 5")
 

@@ -66,7 +66,7 @@ class RecordingTopics(SampleTopics):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         if self.commands and self.controller_state:
-            raise ConfigurationError("commands and controller_state both give the commands; set one")
+            raise ConfigurationError("commands and controller_state both give the commands; set only one of them")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

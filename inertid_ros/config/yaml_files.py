@@ -1,4 +1,4 @@
-"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known at its place."""
+"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known in its section."""
 
 import difflib
 from collections.abc import Mapping

@@ -46,8 +46,7 @@ def _printable(match: re.Match[str]) -> str:
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
     """List the first ``most`` names, and count the others."""
-    left = len(names) - most
-    return ", ".join(names[:most]) + (f" and {left} other{'s' * (left > 1)}" if left > 0 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 

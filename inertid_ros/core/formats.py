@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES = 64 * 2**20  # largest untrusted text; texts of this package are about a hundred times smaller
 _SILENCE_S = 5.0  # longest wait for data from a pipe
-_HEAD_BYTES = 512  # first bytes of a file, which tell its format
+_HEAD_BYTES = 512  # first bytes of a file, which identify its format
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
 _MIN_EXPANSION_BYTES = 8 * 2**20  # allowed expanded size of any compressed file
@@ -257,7 +257,7 @@ class _YamlLoader(_YAML_LOADER):
 def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
     """Convert a number or truth value; FormatError if it is unusable.
 
-    YAML 1.1 reads 0012 as octal, 1_000 as 1000 and 12:30 as 750; who writes them rarely means that.
+    YAML 1.1 reads 0012 as octal, 1_000 as 1000 and 12:30 as 750; authors rarely mean this.
     """
     kind, line = node.tag.removeprefix(_YAML_PREFIX), node.start_mark.line + 1
     if re.search(r"[_:]", node.value) or (kind == "int" and re.match(r"[-+]?0\d", node.value)):

@@ -153,7 +153,7 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
             raise ExcitationError(
                 f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
                 " it cannot move"
-                + (f" (also {len(joints) - 1} other joints)" if len(joints) > 1 else "")
+                + (f" (and {len(joints) - 1} more)" if len(joints) > 1 else "")
                 + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
             )
 

@@ -145,7 +145,7 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     if not long:
         raise RecordingError(
             f"{recording.name}: lasts {max(spans):.2g} s without a gap, too short for the low-pass at {_CUTOFF_HZ:g}"
-            " Hz; record at least 1 s, better some ten seconds")
+            " Hz; record at least 1 s, preferably 10 s or more")
     moved = [_low_passed(time[rows], position[rows], turned[rows], wrench[rows], gravity) for rows in long]
     wrench, regressor = (np.concatenate(parts) for parts in zip(*moved, strict=True))
     return SensorMotion(wrench, regressor, True)

@@ -372,7 +372,7 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
         return options
     # Write a decimal point, because ROS does not accept an integer for a parameter of type double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
-    mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
+    mimic = f"mimic joints, which are locked with their leaders: {first_few(urdf_joints.followers(root, held))}"
     remedy = f"for another pose, set robot.locked_joints: {{{at}}}"
     log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})

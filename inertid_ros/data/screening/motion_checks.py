@@ -127,7 +127,7 @@ def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Raise RecordingError if a recording repeats most of another one, whatever their file names.
+    """Raise RecordingError if a recording repeats most of another one; file names do not matter.
 
     The limits are 50 % of the samples of a held-out recording, and 90 % for two fitted recordings.
     """

@@ -104,7 +104,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
         evidence = f"{repairs.stale} of {repairs.total} samples repeat the previous positions and efforts"
         add("repeated_states", False, evidence)
     if repairs.scatter:
-        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even stamps, with which positions are smooth"
+        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even times, at which positions are smooth"
         add("arrival_times", False, evidence, "scatter")
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"

@@ -253,7 +253,7 @@ def make_criterion(
     if options.kept_parameters > len(columns):
         raise ExcitationError(
             f"excitation.kept_parameters is {options.kept_parameters}, but only {len(columns)} can be identified;"
-            " lower it, or 0 for all"
+            " lower it, or set 0 for all"
         )
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
     optimality = OptimalityCriterion(options.criterion, options.kept_parameters)

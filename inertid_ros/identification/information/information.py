@@ -378,7 +378,7 @@ def earlier_information(
     """
     if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
         raise ExcitationError(
-            "earlier information: is of another robot, of other drive terms, or not of joint torques; run the"
+            "earlier information: belongs to another robot, other drive terms or other equations; run the"
             " identification again with the present options of the robot")
     deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
     root = information.independent(deviation, counts).R

@@ -86,7 +86,7 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem"
     whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
     if not np.diagonal(whole)[:size].all():
         raise ConvergenceError(
-            "solver: data and prior leave a combination of parameters open; check the data for extreme values")
+            "solver: data and prior do not determine a combination of parameters; check the data for extreme values")
     return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])
 
 
