@@ -160,8 +160,8 @@ def _introduction(study: Study) -> str:
     noise = BodySensorOptions()
     return f"""## A lower-limb exoskeleton on two force plates, compared with published figures
 
-Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths are not published; they fit a person
-of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty further movements
+Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths are not published; they fit a
+person of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty further movements
 without noise for validation. Different from the source are the movements (so torques, momenta and all errors of a prior
 differ), passive ankle eversion, and noise that is not published: joint torque {noise.effort:g} N m, plates
 {noise.force:g} N and {noise.moment:g} N m, gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2.

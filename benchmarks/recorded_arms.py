@@ -93,9 +93,9 @@ def tx40(folder: Path) -> None:
         "tx40-held-out",
         "## Stäubli TX40: held-out torque error\n\nThe first 65 % are fitted, and the rest is held out. *Sliding*"
         " counts samples whose friction has a direction (equal samples for both fits), in per cent of their RMS torque."
-        f" The standard deviation of a difference is from a jackknife over {BLOCKS} blocks of the held-out part. In half of"
-        " all samples the arm rests. Stiction is then between the two directions of Coulomb friction, and a friction model that"
-        f" depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
+        f" The standard deviation of a difference is from a jackknife over {BLOCKS} blocks of the held-out part. In"
+        " half of all samples the arm rests. Stiction is then between the two directions of Coulomb friction, and a friction"
+        f" model that depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
     )
 
 

@@ -270,7 +270,7 @@ class GainFit:
         return np.hstack([self.ratio, np.full((joints, ratios), self.shift), np.ones((joints, 1))])
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian and residuals of data and prior, by parameters in units of the root, ``-log g`` and ratios."""
+        """Jacobian and residuals of data and prior, for parameters in units of the root, ``-log g`` and ratios."""
         size, joints, ratios = len(self.root), *self.ratio.shape
         rows, residuals = [], []
         for block in self.blocks:

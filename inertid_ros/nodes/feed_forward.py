@@ -104,7 +104,7 @@ class FeedForward(Node):
         self.interfaces = tuple(name for names in lists for name in names)
 
     def problem(self) -> str:
-        """Return why no trajectory can be filled now, in one line; empty if one can."""
+        """Return why trajectories cannot be filled now, in one line; empty if they can."""
         if self.parameters is None or self.no_robot:
             return self.no_robot
         self.parameters.update()

@@ -110,7 +110,7 @@ def regressor_product_gradient(
 
 
 def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:
-    """Derivatives ``(N, nb, 6)`` by the velocity and by the acceleration of each body, at constant placements."""
+    """Derivatives ``(N, nb, 6)`` with respect to velocity and acceleration of each body, at constant placements."""
     R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
     w, u = state.velocity[..., 3:], state.velocity[..., :3]
     samples, bodies = R.shape[:2]

@@ -194,7 +194,7 @@ def _read_mjcf(path: str | Path) -> etree._Element:
 
 
 def _check_joints(joints: Mapping[str, etree._Element], names: list[str], onto: str | Path) -> None:
-    """Refuse an MJCF that lacks joints of the URDF, or that has others on the robot."""
+    """Refuse an MJCF that lacks joints of the URDF, or whose robot has further joints."""
     if missing := [name for name in names if name not in joints]:
         raise ModelError(f"{onto}: has no joint {first_few(missing)}, but {first_few([*joints], 8)}; give the file with"
             " the bodies of this robot, and name its joints as in the URDF")

@@ -82,7 +82,7 @@ def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> I
 def _weight_on_joints(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
     """Report efforts that belong to a robot of another weight, such as motor currents.
 
-    The data determine the torque of gravity also where they leave open how links share it.
+    The data determine the torque of gravity even if they leave open how links share it.
     """
     model = estimate.model
     if model.free or not model.pinocchio.gravity.linear.any():
