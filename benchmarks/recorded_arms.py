@@ -94,8 +94,8 @@ def tx40(folder: Path) -> None:
         "## Stäubli TX40: held-out torque error\n\nThe first 65 % are fitted, and the rest is held out. *Sliding*"
         " counts samples whose friction has a direction (equal samples for both fits), in per cent of their RMS torque."
         f" The standard deviation of a difference is from a jackknife over {BLOCKS} blocks of the held-out part. In"
-        " half of all samples the arm rests. Stiction is then between the two directions of Coulomb friction, and a friction"
-        f" model that depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
+        " half of all samples the arm rests. Stiction is then between the two directions of Coulomb friction, and a"
+        f" friction model that depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
     )
 
 

@@ -80,7 +80,7 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 
 
 def step_within_factor(body: Array, change: Array, first: Array, factor: float) -> Array:
-    """Body ``(10,)`` after a straight step, shortened where its ratio to ``first`` would leave ``1 / factor, factor``.
+    """Body ``(10,)`` after a straight step, shortened to keep its ratio to ``first`` from ``1 / factor`` to ``factor``.
 
     Unlike that of :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
     """

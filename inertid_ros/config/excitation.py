@@ -179,7 +179,7 @@ class ExcitationOptions:
         " the base in the root frame; none disables this check", choices=MOUNTINGS)
     floor_m: float = option(-math.inf, "lowest height in the root frame for all parts of moving links; -.inf takes"
         " it from excitation.mounting [m]", maximum=1e4)
-    constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is proven"
+    constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is verified"
         " between these instants, too", 10, 100_000)
     knot_step_s: float = option(0.02, "time between points of the plan [s]", 1e-3, 0.1)
     collision: CollisionOptions = section(CollisionOptions)

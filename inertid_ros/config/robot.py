@@ -166,7 +166,7 @@ class RobotOptions:
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
     effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"
-        " from which the controller took off the gravity of its own model of the robot; masses and centres of mass of"
+        " from which the controller subtracted the gravity of its own model of the robot; masses and centres of mass of"
         " this model are identified, too, near those of the URDF; or position_command, none: torque follows from"
         " recorded commands, command_kp (command - position) + command_kd (command velocity - velocity) + commanded"
         " effort, and their delay is estimated", choices=EFFORTS)

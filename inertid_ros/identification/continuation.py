@@ -37,7 +37,7 @@ class EarlierFit:
     ----------
     equations : weighted equations of all recordings of the earlier result
     prior, parameters : (p,), parameters before and after the earlier fit
-    covariance : (p, p), covariance of the parameters, by data and prior together
+    covariance : (p, p), covariance of the parameters, from data and prior together
     prior_name : what ``prior`` was made from
     """
 

@@ -34,7 +34,7 @@ _MAX_STEP_TICKS = 10.0  # in periods; a longer time between two ticks means that
 
 
 class SimulatedTime:
-    """Time of a simulator, used for sending and watching a motion instead of the steady clock.
+    """Time of a simulator, used for sending and monitoring a motion instead of the steady clock.
 
     ``now`` [s] is the latest time of ``/clock`` or the stamps of joint states; only :meth:`restart` sets it back.
     """
@@ -118,7 +118,7 @@ class JointStateWindow:
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Raise ExcitationError if the joint states are old, rare or invalid, or if the robot moves.
 
-        ``now`` is the time of the steady clock, ``clock`` of the clock of the stamps [s].
+        ``now`` is the time on the steady clock, ``clock`` the time on the clock of the stamps [s].
         """
         self._forget(now)
         options = options.timed(self.period)

@@ -175,7 +175,7 @@ class _TimerEvent(ctypes.Structure):
 
 
 def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest by then.
+    """End this process soon, even if the middleware hangs; files must be closed and the robot at rest by then.
 
     Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
     signal handlers of Python run then; therefore a timer of the operating system calls ``_exit``.
@@ -195,7 +195,7 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
 class _StopRequest:
     """Stop request by a signal; a node that does not move a robot then ends within 2 s, even during a callback.
 
-    A ``threading.Event`` would not do, as its lock is not reentrant: a second signal during the handler of the first
+    A ``threading.Event`` is not suitable, as its lock is not reentrant: a second signal during the handler of the first
     signal would wait for a lock of its own thread, forever or until further signals overflow the stack.
     """
 

@@ -295,8 +295,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. If not, the
-        model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
+    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take a long time. If not,
+        the model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
 
     Raises
     ------

@@ -97,7 +97,7 @@ def export(result: Result, name: str, onto: str | Path = "") -> Export:
     """Write a result in the format ``name`` of :data:`TERMS`; MJCF as a new model, or into the joints of ``onto``.
 
     Raises ModelError: the base is free, a body is not consistent, MuJoCo is not installed or refuses the model, or
-    ``onto`` is no MJCF or belongs to another robot.
+    ``onto`` is not an MJCF file or belongs to another robot.
     """
     model, layout = result.model, result.model.layout
     if model.free:

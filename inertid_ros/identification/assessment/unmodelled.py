@@ -71,7 +71,7 @@ class UnmodelledEffects:
     def posterior(self) -> tuple[Array, Array]:
         """Sizes ``(k,)`` over typical sizes, and a root ``(k, k)`` of their covariance.
 
-        The prior variance of play and of friction is that of largest evidence, separately for every joint.
+        The prior variances of play and of friction maximise the evidence, separately for every joint.
         """
         joints = len(self.torque)
         cosines = np.repeat(np.arange(joints), _COSINES)

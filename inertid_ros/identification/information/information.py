@@ -150,8 +150,8 @@ class Information:
         """Standard deviation ``(c,)`` of the error per channel.
 
         If the noise is in the regressor and not in the measurement, residuals set one factor for all channels, and the
-        noise of the sensors sets the ratios between channels. Residuals of single channels would not do: as parameters
-        tend to zero, residuals of homogeneous equations tend to zero, and their weights to infinity.
+        noise of the sensors sets the ratios between channels. Residuals of single channels do not suffice: as
+        parameters tend to zero, residuals of homogeneous equations tend to zero, and their weights to infinity.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ _MAX_STUCK_STEPS = 10  # short steps allowed if constraints hold; the first may 
 class Factor:
     """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
-    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient by ``y`` of half the data's squared
+    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient in ``y`` of half the data's squared
     error.
     """
 
