@@ -216,7 +216,7 @@ class ExecutionOptions:
         1e-3, 0.5)
     grid_s: float = option(0.02, "time between phases at which a brake may begin [s]", 1e-3, 0.2)
     step_s: float = option(0.01, "time between points; grid_s is a multiple of it [s]", 1e-3, 0.1)
-    latency_s: float = option(0.02, "time from a request to the begin of a motion or stop; a brake that reaches the"
+    latency_s: float = option(0.02, "time from a request to the start of a motion or stop; a brake that reaches the"
         " controller later than this sets the robot back [s]", 0.0, 0.1)
     approach_speed: float = option(0.25, "fraction of the velocity limits on the way to the start of the plan",
         0.01, 1.0)
@@ -272,7 +272,7 @@ class MonitorOptions(StateMonitorOptions):
     """Limits beyond which a motion along a plan stops."""
 
     max_wait_s: float = option(3.0, "a robot that came to rest because of late states or horizons continues along its"
-        " path if they come again within this time; 0 ends the motion at once [s]", 0.0, 60.0)
+        " path if they return within this time; 0 ends the motion at once [s]", 0.0, 60.0)
     progress_tolerance: float = option(0.0, "distance by which a message may set the robot forward, if the controller's"
         " speed is scaled; 0 takes a tenth of tracking_tolerance [rad or m]", 0.0, 10.0)
     wheel_speed: float = option(1.0, "largest measured speed of a reaction wheel, as a fraction of its velocity limit",
