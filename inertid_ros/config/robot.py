@@ -161,8 +161,7 @@ class RobotOptions:
     terms: Mapping[str, TermOptions] = named(TermOptions, "torque of joints in addition to bodies and drives, linear"
         " in unknowns", "term_names")
     loads: Mapping[str, LoadOptions] = named(LoadOptions, "known loads of some recordings; their torque is"
-        " subtracted, without gravity if efforts lack it: the controller must then compensate the load, too",
-        "load_names")
+        " subtracted, without gravity if efforts lack it (then the controller compensates the load)", "load_names")
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
     effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"

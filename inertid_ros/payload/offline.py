@@ -192,9 +192,8 @@ def _check_payload(
     unexplained = ratio[worst] > _MAX_RESIDUAL_RATIO and share > _MAX_RESIDUAL_SHARE
     if unexplained or surprise > _MAX_SURPRISE_DEVIATIONS:
         raise IdentificationError(
-            f"{name}: no payload on {payload.tool.name} explains the recording:"
-            f" {robot.equations.channels[worst]} is off by {payload.residual_deviation[worst]:.2g} N m or N,"
-            f" in the calibration by {robot.deviation[worst]:.2g};"
+            f"{name}: no payload on {payload.tool.name} explains it: {robot.equations.channels[worst]} is off by"
+            f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g};"
             " for another robot, give its result; for another link, give --frame; inertid validate reports other causes"
         )
     mass, half = payload.mass, payload.mass.half_width

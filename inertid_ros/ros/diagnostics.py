@@ -57,9 +57,8 @@ def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: f
 
     The default ``max_delay_s`` assumes that a network delays messages by less than a second.
     """
-    delay = report.delay_s
-    if delay > max_delay_s or delay < -max_advance_s:
-        return f"stamped {abs(delay):.3f} s {'before' if delay > 0 else 'after'} now; check the clocks and use_sim_time"
+    if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
+        return f"stamps are off by {abs(report.delay_s):.3f} s; check the clocks and use_sim_time"
     return ""
 
 

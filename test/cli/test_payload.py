@@ -94,7 +94,7 @@ def test_the_truth_is_in_the_intervals_with_and_without_a_reference(files, tmp_p
     [
         ("heavy", (), "effort limit|no payload on link2 explains|heavier"),
         ("loaded", ("--max-mass", "1"), "holds 1.2 kg, more than the allowed 1 kg"),
-        ("other", (), "other.npz: no payload on link2 explains the recording: .* off by"),
+        ("other", (), "other.npz: no payload on link2 explains it: .* off by"),
         ("still", (), "still.npz: no joint slides long enough to be used"),
         ("day1", (), "day1.npz: is a recording that"),
         ("loaded", ("--frame", "hand"), "has no link 'hand'"),

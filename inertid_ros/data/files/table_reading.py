@@ -102,8 +102,7 @@ def columns_read(path: Path, columns: Mapping[str, np.ndarray]) -> dict[str, np.
         try:
             return np.column_stack([arrays[index] for index in taken]).astype(float)
         except (TypeError, ValueError) as error:  # text, or lists of different lengths
-            raise RecordingError(
-                f"{path}: a joint's column contains values that are not numbers ({error}); export it again") from None
+            raise RecordingError(f"{path}: not all values of a joint are numbers ({error}); export it again") from None
 
     return _content(path, _Table(list(single), numbers,
         lambda index: str(arrays[index][0]) if len(arrays[index]) else ""))

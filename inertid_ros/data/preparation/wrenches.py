@@ -41,8 +41,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
         for name in getattr(options, key):
             if name not in recording.wrenches:
                 raise RecordingError(
-                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but the recording holds {there}; correct"
-                    " the name")
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but there is {there}; correct the name")
     left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
     if left:
         raise RecordingError(

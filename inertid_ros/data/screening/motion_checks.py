@@ -58,8 +58,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
         findings.append(Finding.with_remedy("short_recording", Severity.REFUSE, evidence, recording=name))
     if still.any():
         joints = tuple(map(str, names[still]))
-        moves = (f"{joint} moves by {x:.2g} rad or m" for joint, x in zip(joints, ranges[still], strict=True))
-        evidence = ", ".join(moves)
+        evidence = ", ".join(f"{one} moves by {x:.2g} rad or m" for one, x in zip(joints, ranges[still], strict=True))
         findings.append(Finding.with_remedy("little_motion", Severity.CARE, evidence, *joints, recording=name))
     return (*findings, *_lockstep(np.concatenate(velocities)[:, ~still], names[~still], name))
 

@@ -34,8 +34,7 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
-        raise ValueError(
-            f"slowness is {list(slowness)}; give a permutation of 0 to n - 1 for n <= {_MAX_COMBINED_JOINTS} joints")
+        raise ValueError(f"slowness is {list(slowness)}; give 0 to n - 1 once each, n <= {_MAX_COMBINED_JOINTS} joints")
     count = 2 ** (joints - 1)  # a motion and its reverse count once, so the first joint's direction is fixed
     index = np.arange(count) if count <= most else (np.arange(most) * count) // most
     code = index ^ (index >> 1)

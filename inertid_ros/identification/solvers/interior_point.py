@@ -314,8 +314,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         raise IdentificationError("solver: the prior is not physically consistent; correct the URDF's inertias")
     if (scalars <= 0).any():
         raise IdentificationError(
-            "solver: the initial value of a friction coefficient or rotor inertia is not positive; give positive"
-            " values")
+            "solver: the initial friction coefficients and rotor inertias must be positive; give positive values")
     if warm and keeps_inside(convex_program):
         Z = convex_program.body_weights[:, None, None] * np.linalg.inv(S)
         u = convex_program.positive_weights / scalars
