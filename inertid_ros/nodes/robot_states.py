@@ -131,7 +131,7 @@ class JointStateWindow:
             raise ExcitationError("joint states hold values that are not finite, or lack efforts; check the driver")
         age = clock - newest.stamp_ns * 1e-9
         if not -options.max_future_s <= age <= options.max_age_s + options.state_timeout_s:
-            raise ExcitationError(f"joint states: stamps are off by {abs(age):.3f} s; check the clocks and use_sim_time")
+            raise ExcitationError(f"joint-state stamps are off by {abs(age):.3f} s; check the clocks and use_sim_time")
         span = self._recent[-1][0] - self._recent[0][0]
         if span < 0.5 * _STATE_WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(

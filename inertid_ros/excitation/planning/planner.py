@@ -145,8 +145,7 @@ class _Search:
         if low == 0:
             raise ExcitationError(
                 f"excitation.criterion_bound {bound:g} is too low: the criterion stays above it even with only one"
-                " combination of parameters left; raise it"
-            )
+                " combination of parameters left; raise it")
         criterion = self._problem.criterion
         value = replace(criterion.optimality, kept=low).value(criterion.along(reduced.plan).eigenvalues)
         self._kept, self.best = low, replace(reduced, value=value)
