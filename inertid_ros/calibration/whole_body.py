@@ -26,7 +26,7 @@ class WholeBodyQuantity:
     name : quantity with its frame and unit
     channels : ``c`` names
     value : (N, c), NaN if unknown
-    deviation : (N, c), standard deviation of ``value`` by the covariance of the parameters
+    deviation : (N, c), standard deviation of ``value`` from the covariance of the parameters
     """
 
     name: str

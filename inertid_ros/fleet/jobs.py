@@ -130,7 +130,7 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
     All bags share bodies, but not the changing terms. A first fit shares all parameters; deviations of single bags
     from this fit give the scatter of the changing terms in the second fit.
 
-    Raises InertidError: the bags are of different robots, or there is no solution.
+    Raises InertidError: the bags belong to different robots, or there is no solution.
     """
     model = load_model(urdf, configuration.robot)
     bags = [BagInformation(bag.day, information_file.information_from_bytes(result.information, bag.url),

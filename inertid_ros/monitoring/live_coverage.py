@@ -164,7 +164,7 @@ class RecordingCoverage:
                 self._live = None
 
     def work_out(self) -> None:
-        """Compute the coverage if there are new samples; this takes some milliseconds."""
+        """Compute the coverage if there are new samples; this takes a few milliseconds."""
         has_news, self._has_news = self._has_news, False
         if self._live is not None and has_news:
             try:

@@ -20,7 +20,7 @@ from inertid_ros.ros.topics import LATCHED
 from .flow_client import INTERRUPTED, FlowClient, FlowError, Interrupted
 from .spin import end_surely
 
-DONE, FAILED, REJECTED = 0, 2, 3  # exit statuses of flows, beside INTERRUPTED
+DONE, FAILED, REJECTED = 0, 2, 3  # exit statuses of flows, in addition to INTERRUPTED
 _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"

@@ -36,7 +36,7 @@ from .spin import raise_priority, run_node
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 _SCARCE_SPACE_FACTOR = 2.0  # warning below this multiple of the minimum space for a recording
-_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # one check for callbacks takes some milliseconds
+_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # one check for callbacks takes a few milliseconds
 _FAILURE_LOG_PERIOD_S = 30.0  # repeated failures to start for one reason are logged at this interval
 
 

@@ -160,7 +160,7 @@ class RecordingSession:
     # Messages
 
     def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
-        """Return the present recording if a message of a source belongs to the recording, else None.
+        """Return the present recording if a message of a source belongs to it, else None.
 
         A message belongs to the recording if the message arrived between start and stop. The queues may hold messages
         from before the start, and, long after the stop, messages from before the stop. A message whose ``size`` [bytes]

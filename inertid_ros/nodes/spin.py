@@ -50,11 +50,11 @@ MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Raise the priority of this process if the system allows it; to be called after the node's threads have started.
+    """Raise the priority of this node if the system allows it; call this after the node's threads have started.
 
-    ``priority`` is used with SCHED_FIFO. If it is 0 or not allowed, every thread gets a lower nice value instead, which
-    is harmless. With SCHED_FIFO, a thread of Fast DDS that busy-waits for another thread may keep that thread from
-    running.
+    With ``priority`` above 0, only the calling thread gets SCHED_FIFO: a thread of Fast DDS with SCHED_FIFO that
+    busy-waits for another thread could keep that thread from running. If ``priority`` is 0, or SCHED_FIFO is not
+    allowed, all threads get a lower nice value instead.
     """
     try:
         if priority:
@@ -175,7 +175,7 @@ class _TimerEvent(ctypes.Structure):
 
 
 def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest by then.
+    """End this process soon, even if the middleware hangs; files must be closed and the robot at rest by then.
 
     Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
     signal handlers of Python run then; therefore a timer of the operating system calls ``_exit``.
@@ -195,7 +195,7 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
 class _StopRequest:
     """Stop request by a signal; a node that does not move a robot then ends within 2 s, even during a callback.
 
-    A ``threading.Event`` would not do, as its lock is not reentrant: a second signal during the handler of the first
+    A ``threading.Event`` is not suitable, as its lock is not reentrant: a second signal during the handler of the first
     signal would wait for a lock of its own thread, forever or until further signals overflow the stack.
     """
 
@@ -222,7 +222,7 @@ class _Requests:
             count.num_services, count.num_events, node.context.handle)  # fmt: skip
 
     def wait(self, seconds: float) -> bool:
-        """Return True as soon as a request waits, False after a time."""
+        """Return True as soon as a request is pending, or False after ``seconds``."""
         self._wait_set.clear_entities()
         for service in self._services:
             self._wait_set.add_service(service)

@@ -151,7 +151,7 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     if not long:
         raise RecordingError(
             f"{recording.name}: lasts {max(spans):.2g} s without a gap, too short for the low-pass at {cutoff:g}"
-            f" Hz; record at least {max(1.0, 2 / cutoff + 25 / rate):.2g} s, better some ten seconds")
+            f" Hz; record at least {max(1.0, 2 / cutoff + 25 / rate):.2g} s, preferably 10 s or more")
     moved = [_low_passed(time[rows], poses[rows], wrench[rows], gravity, cutoff) for rows in long]
     wrench, regressor = (np.concatenate(parts) for parts in zip(*moved, strict=True))
     return SensorMotion(wrench, regressor, True)

@@ -166,7 +166,7 @@ def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -
 def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
     """Generalized force ``(N, c)`` that moves a load ``(nb, 10)`` along the motion of the samples.
 
-    A controller that compensates gravity is assumed to know the load, and takes off its gravity, too.
+    A controller that compensates gravity is assumed to compensate the gravity of the load, too.
     """
     force = rigid_torque(model, load, samples.q, samples.v, samples.a)
     if model.layout.compensation:

@@ -213,7 +213,8 @@ def check_errors(
     ----------
     prior : errors of the prior of ``equations.model``; None without a comparison
     scale : size of each channel's torque, with which errors are compared
-    expected : error ``(c,)`` over samples that a fit would use, and its expectation ``(c,)`` by residual and covariance
+    expected : measured error ``(c,)`` over the samples that a fit would use, and the error ``(c,)`` predicted from the
+        fit's residuals and covariance
     """
     nothing = np.full(equations.count, np.nan)
     fitted_error, foreseen = (nothing, nothing) if expected is None else expected

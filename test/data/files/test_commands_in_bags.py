@@ -129,5 +129,5 @@ def test_numbers_of_a_position_controller_are_commands_of_its_joints(tmp_path, l
 
 
 def test_two_topics_of_commands_are_refused():
-    with pytest.raises(ConfigurationError, match="commands and controller_state both give the commands; set one"):
+    with pytest.raises(ConfigurationError, match="commands and controller_state both give the commands; set only one"):
         RecordingTopics(commands="/a", controller_state="/b")
