@@ -54,13 +54,9 @@ class SampleTopics:
     def __attrs_post_init__(self) -> None:
         for name in ("pose", "twist"):
             if self.odometry and getattr(self, name):
-<<<<<<< HEAD
-                raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set one")
-        if self.commands and self.controller_state:
-            raise ConfigurationError("commands and controller_state both give the commands; set one")
-=======
                 raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set only one of them")
->>>>>>> w59_f
+        if self.commands and self.controller_state:
+            raise ConfigurationError("commands and controller_state both give the commands; set only one of them")
 
 
 @attrs.frozen
@@ -68,20 +64,6 @@ class RecordingTopics(SampleTopics):
     """Topics of a bag for a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
-<<<<<<< HEAD
-=======
-    commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
-        " position_command; may be empty")
-    command_joints: tuple[str, ...] = option((), "joints of the positions on the topic commands, which is then of"
-        " std_msgs/Float64MultiArray: parameter joints of its controller, by the names of joint_states")
-    controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
-        " command, instead of the topic commands; may be empty")
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        if self.commands and self.controller_state:
-            raise ConfigurationError("commands and controller_state both give the commands; set only one of them")
->>>>>>> w59_f
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions
