@@ -41,7 +41,7 @@ _CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a ticking node 
 _NICE_VALUE = -10  # nice value of a node that moves a robot, and of the recorder
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # from <signal.h>
-_MIDDLEWARE_END_S = 1.0  # for the middleware to end
+_MIDDLEWARE_END_S = 1.0  # longest shutdown of the middleware before the process is killed
 _CALLBACK_END_S = 2.0  # for a node that does not move a robot to finish its callback, close its files, and end
 # Seconds of a stamp must be below 2**31, or ROS raises an error. The margin of a year covers durations that nodes add.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
@@ -110,7 +110,7 @@ def run_node(make: Callable[[], Any]) -> int:
         status = _spin(node, executor, stop)
     finally:
         ignore_signals()
-        end_surely(status)
+        end_within(status)
         _give_up_priority()
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
@@ -174,7 +174,7 @@ class _TimerEvent(ctypes.Structure):
     )  # fmt: skip
 
 
-def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
+def end_within(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
     """End this process soon, even if the middleware hangs; files must be closed and the robot at rest by then.
 
     Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
@@ -200,12 +200,12 @@ class _StopRequest:
     """
 
     def __init__(self, moves_nothing: bool) -> None:
-        self.made, self._moves_nothing = False, moves_nothing
+        self.requested, self._moves_nothing = False, moves_nothing
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        first, self.made = not self.made, True  # must come first: the next signal may arrive at any time
+        first, self.requested = not self.requested, True  # must come first: the next signal may arrive at any time
         if first and self._moves_nothing:  # a long callback must not delay the end of the process
-            end_surely(0, _CALLBACK_END_S)
+            end_within(0, _CALLBACK_END_S)
 
 
 class _Requests:
@@ -245,22 +245,22 @@ class TickedSpin:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
         self._callbacks_s = getattr(node, "callbacks_s", _CALLBACK_PERIOD_S)
         self._requests = None if hasattr(node, "callbacks_s") else _Requests(node)
-        self._due = self._look = time.monotonic()
+        self._next_tick = self._next_callbacks = time.monotonic()
 
     def spin_once(self) -> None:
         """Wait until a tick or a check for callbacks is due or a request comes; run waiting callbacks, then tick."""
-        seconds = max(min(self._due, self._look) - time.monotonic(), 0.0)
+        seconds = max(min(self._next_tick, self._next_callbacks) - time.monotonic(), 0.0)
         if self._requests is None:
             time.sleep(seconds)
         elif self._requests.wait(seconds):
-            self._due = self._look = time.monotonic()
+            self._next_tick = self._next_callbacks = time.monotonic()
         now = time.monotonic()
-        if now >= self._look:
-            self._look = now + self._callbacks_s
+        if now >= self._next_callbacks:
+            self._next_callbacks = now + self._callbacks_s
             self._run_callbacks()
         now = time.monotonic()
-        if now >= self._due:
-            self._due += self._period * (1 + (now - self._due) // self._period)
+        if now >= self._next_tick:
+            self._next_tick += self._period * (1 + (now - self._next_tick) // self._period)
             self._tick()
 
     def _run_callbacks(self) -> None:
@@ -295,7 +295,7 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
             spin_once()
             if getattr(node, "done", False):
                 return 0
-            if stop.made and not ending:
+            if stop.requested and not ending:
                 ending = True
                 if node.get_clock().ros_time_is_active:  # simulated time may stand still
                     latest = time.monotonic() + LONGEST_END_S

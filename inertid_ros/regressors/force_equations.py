@@ -112,13 +112,13 @@ class ForceWriter(RowWriter):
             matrix = grouping.matrix[np.ix_(written, equations.body_columns(velocity))]
             expansions.append(block_diag(matrix, np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
-        self._drives: tuple[Samples, drives.DriveMotion] | None = None
+        self._cached_motion: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
         """Motion of the drives, computed once for all batches of the samples."""
-        if self._drives is None or self._drives[0] is not samples:
-            self._drives = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
-        return self._drives[1]
+        if self._cached_motion is None or self._cached_motion[0] is not samples:
+            self._cached_motion = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
+        return self._cached_motion[1]
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (nv, width, k)`` for ``k`` rows of samples."""

@@ -1,4 +1,4 @@
-"""Torque of drives (friction and user terms) for fit, validation, controllers and simulator."""
+"""Friction and user terms of drives, for fit, validation, controllers and simulator."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

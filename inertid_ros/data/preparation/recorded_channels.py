@@ -33,7 +33,7 @@ _CARE_SHARE = 0.02  # replaced share of a channel's samples
 _CARE_GAP_SHARE = 0.1  # share of the recording's time that gaps take
 _MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are harmless
 _MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more, they are typical of the channel and stay
-_MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 1 % of its standard deviation
+_MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 4 % of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of",
     "saturated": "is saturated for"}
