@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.interpolate import make_interp_spline
-from scipy.optimize import approx_fprime
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array
@@ -163,8 +161,9 @@ def _low_passed(
     """Low-passed wrench and regressor of a piece of a recording without gaps."""
     even, period = np.linspace(time[0], time[-1], len(time), retstep=True)
     margin = round(1 / cutoff_hz / period)
-    poses, wrench = (make_interp_spline(time, x, 3)(even) for x in (poses, wrench))
-    pose, first, second = (make_interp_spline(even, poses, 5)(even, order) for order in range(3))
+    poses, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (poses, wrench))
+    spline = scipy.interpolate.make_interp_spline(even, poses, 5)
+    pose, first, second = (spline(even, order) for order in range(3))
     quaternion = pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
     force = rotate_back(quaternion, second[:, :3] - gravity)
     regressor = _regressor(force, *(body_rate(quaternion, derivative[:, 3:]) for derivative in (first, second)))
@@ -259,7 +258,7 @@ def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSenso
         about_com = mass_com_inertia(sign * x[:10]).inertia
         return np.concatenate([turn @ x[1:4] / x[0], (turn @ about_com @ turn.T).ravel()])
 
-    slope = approx_fprime(x, com_and_inertia)
+    slope = scipy.optimize.approx_fprime(x, com_and_inertia)
     spread = np.sqrt(np.einsum("ij,jk,ik->i", slope, covariance, slope))
     com, inertia = np.split(com_and_inertia(x), [3])
     deviations = {"mass": deviation[0], "com": spread[:3], "bias": deviation[_BIAS], "tilt": deviation[_TILT]}
