@@ -132,7 +132,7 @@ def compare(folder: Path, rounds: int, installed: bool) -> Runs:
         _row("RMS torque residual [N m]", *runs[1], "error", None, 4),
         ["every link physically consistent", *(_consistent(side) for side in runs[1]), "", ""],
     ]
-    text = table((f"{SAMPLES:,} samples", "ours", "FIGAROH 1.0.2", "ratio", "wanted"), rows)
+    text = table((f"{SAMPLES:,} samples", "ours", "FIGAROH 1.0.2", "ratio", "target"), rows)
     publish(
         "figaroh", f"## UR10 with drives, against FIGAROH\n\n{COMPARED}\n\n{text}\n\n{machine()}; medians of {rounds}"
     )
@@ -212,11 +212,11 @@ def parts(folder: Path, rounds: int, runs: Runs) -> None:
         ]
         ratio = _median(other, "regressor") / _median(mine, "dense")
         verdict = (
-            f"Regressor building: {ratio:.1f} times FIGAROH's samples per second (wanted: {WANTED['regressor']:g})."
+            f"Regressor building: {ratio:.1f} times FIGAROH's samples per second (target: {WANTED['regressor']:g})."
         )
     else:
         verdict = ""
-    text = table(("step, processor time on 1 core", "us per sample", "samples/s", "times a copy"), rows)
+    text = table(("step, processor time on 1 core", "us per sample", "samples/s", "over one copy"), rows)
     title = "### Cost of each step"
     publish("figaroh-steps", f"{title}\n\n{text}\n\n{BOUND}\n\n{verdict}\n\n{machine()}; medians of {rounds} x 5")
 

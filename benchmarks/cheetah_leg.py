@@ -44,7 +44,7 @@ def _introduction() -> str:
     return f"""## A quadruped's leg of three links and three rotors
 
 A synthetic twin of the published experiments ([Lee2019]_ figs. 3.10 and 3.12, [Wensing2018]_ fig. 6). True bodies are
-the CAD prior with ten point masses, up to half a body's mass in all, added or taken away within its bounding ellipsoid
+the CAD prior with ten point masses, up to half a body's mass in all, added or removed within its bounding ellipsoid
 ([Lee2019]_ sec. B.2); each of {REPEATS} repeats has a new draw. The parameters published for this leg cannot serve as
 the truth: they lie on the border of the cone, and the shank is outside its ellipsoid. Figures are means of the RMS
 torque error [N m] over the next ten seconds of the motion, free of noise; bands in the plot contain two thirds of the

@@ -61,7 +61,7 @@ def main() -> None:
 
 `benchmarks/cpp_dynamics.py --robots {options.robots} --states {options.states}`, {machine()}. Torque of bodies, rotors,
 friction (Stribeck and smooth direction included), stiffness and offset of `inertid_ros::Dynamics`, at random states,
-against the Python prediction; g++ -O2. Wanted: {ACCURACY:g}, {STEP_US:g} µs on seven joints, no allocation.
+against the Python prediction; g++ -O2. Target: {ACCURACY:g}, {STEP_US:g} µs on seven joints, no allocation.
 
 {table(header, rows)}""")
 

@@ -40,9 +40,9 @@ def main() -> None:
     publish(
         "direction combinations",
         "## Direction combinations on a fixed arm\n\n"
-        "UR10 with all limits, intervals of one second, joint torques with drives as equations, columns of unit norm."
-        " The motion of all combinations and the motion of the kept combinations have equal numbers of iterations, from"
-        f" the pruned seeds; best of {orders} orders. {machine()}.\n\n"
+        "UR10 with all limits and intervals of one second. The equations are the joint torques including drives;"
+        " columns have unit norm. The motion of all combinations and the motion of the kept combinations are optimised"
+        f" with equal numbers of iterations; the best of {orders} orders is shown. {machine()}.\n\n"
         + table(
             ["offered", "condition number of all", "kept", "condition number of kept", "variables", "CPU s"], rows
         ),

@@ -23,7 +23,7 @@ from studies.stages_of_calibration import LONGEST_S, WAIT_S, Calibration, NotRea
 from support.nodes.processes import NodeProcess
 from tables import machine, publish, table
 
-from inertid_ros.nodes.spin import end_surely
+from inertid_ros.nodes.spin import end_within
 
 ENDED_S, TOLD_S = 3.0, 1.0  # allowed for an end, and for the message of a lost node
 PROCESSES = ("excitation", "recorder", "identifier", "calibrate")
@@ -199,7 +199,7 @@ def run(trials: int, seed: int, keep: Path | None) -> None:
                     fine = not outcome.problems
                 if len(outcomes) == trials:
                     publish_table(outcomes, seed)
-                    end_surely(any(outcome.problems for outcome in outcomes))  # Fast DDS may hang at its end
+                    end_within(any(outcome.problems for outcome in outcomes))  # Fast DDS may hang at its end
             if keep and not fine:
                 shutil.copytree(folder, keep / f"trial_{len(outcomes)}", dirs_exist_ok=True)
 

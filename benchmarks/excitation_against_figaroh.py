@@ -154,7 +154,7 @@ def main() -> None:
     note = f"{machine()}; medians over {len(runs)} of {options.seeds} seeds in which FIGAROH found a motion"
     better = middle[3] < middle[0] and middle[4] < middle[1]  # one motion, by either measure
     verdict = (
-        "Wanted: a lower condition number in a tenth of the time, for our first motion by both measures."
+        "Target: a lower condition number in a tenth of the time, for our first motion by both measures."
         f" Condition number: {'reached' if better else 'missed'};"
         f" time: {'reached' if 10 * middle[5] <= middle[2] else 'missed'}."
     )

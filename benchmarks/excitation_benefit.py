@@ -115,11 +115,13 @@ def main() -> None:
             for measure in MEASURES:
                 pair = ([entry[motion, title][measure] for entry in found] for motion in ("random", name))
                 rows.append([name, measure, title, *_compared(*pair)])
-    header = ["planned for", "error", "estimator", "after random", "after planned", "ratio", "smallest", "improved"]
+    header = [
+        "planned for", "error", "estimator", "after random", "after planned", "ratio", "smallest ratio", "improved"]
     text = (
         f"## Benefit of an optimised motion\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
         f" motion), {DURATION_S:g} s of motion each, equal limits and start, without self-collision; medians over seeds"
-        " of errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
+        " of errors against the truth, and the smallest ratio over seeds."
+        " *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
         " bodies and drives."
         " *In prior deviations*: root mean square error of the base parameters in units of their prior standard"
         " deviations. *Torque at random states*: error of predicted torque over the whole range, mean over joints [%]."

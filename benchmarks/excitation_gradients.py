@@ -159,13 +159,13 @@ def main() -> None:
         "## Gradients of the excitation criteria\n\n"
         f"Largest relative error against central differences of eighth order over {ROBOTS} random robots of one to"
         f" seven joints, {SAMPLES} random samples each, along random directions of position, velocity and acceleration;"
-        " every second robot with earlier recordings. Wanted: at most 1e-6.\n\n"
+        " every second robot includes information from earlier recordings. Target: at most 1e-6.\n\n"
         + table(["measured", "scaling", *CRITERIA], accuracy)
         + f"\n\nCost along {SAMPLES} instants of the Fourier series of [Ayusawa2017]_ with {HARMONICS} harmonics,"
-        f" processor time of one thread. Wanted for 14 joints and 294 variables: a gradient at the cost of at most"
-        f" {WANTED_RATIO:g} evaluations (published: 3.3, from 0.2 s against 17.8 s),"
-        f" {WANTED_SPEEDUP:g} times less than forward differences. Forward differences have an error of their"
-        " own (published: 1.3e-5, also with a step of 1e-6).\n\n"
+        f" processor time of one thread. Target for 14 joints and 294 variables: a gradient costs at most"
+        f" {WANTED_RATIO:g} evaluations (published: 3.3) and {WANTED_SPEEDUP:g} times less than forward differences"
+        " (published: 0.2 s against 17.8 s). Forward differences are themselves inexact (published error: 1.3e-5, also"
+        " with a step of 1e-6).\n\n"
         + table(
             [
                 "robot", "criterion", "variables", "base parameters", "evaluation [ms]", "gradient [ms]", "ratio",

@@ -75,13 +75,14 @@ def payload() -> str:
         f" random states; medians over {STARTS} random starts; {scara.ITERATIONS} steps."
         " Motions from the same start"
         f" differ between frames by up to {difference['none']:.1g} (none), {difference['diagonal']:.1g} (diagonal) and"
-        f" **{difference['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source does not"
-        f" print lengths, limits and frames. Here: {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
-        f" {scara.LIMITS[1]} rad/s, {scara.LIMITS[2]} rad/s², frames at the elbow (1), on the forearm and turned by 45°"
-        " (2), at the payload's centre (3) and next to it (4). As in the source, the invariant criterion is the most"
-        " balanced: smallest error of all parameters in the prior's metric and of the arm of inertia, but larger errors"
-        " of the mass and of the acceleration (not given in the source for this robot). Unlike in the source, random"
-        " samples that fill the limits are not bad; the condition number does not need large signals."
+        f" **{difference['invariant']:.1g}** (invariant; target: {SAME:g}) in rad, rad/s and rad/s². The source does"
+        f" not state lengths, limits or frames. We use {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
+        f" {scara.LIMITS[1]} rad/s, {scara.LIMITS[2]} rad/s², and frames at the elbow (1), on the forearm and turned"
+        " by 45° (2), at the payload's centre (3) and next to it (4). As in the source, the invariant criterion is the"
+        " most balanced: smallest error of all parameters in the prior's metric and of the radius of gyration r_z, but"
+        " larger errors of the mass and of the acceleration (not given in the source for this robot). Unlike in the"
+        " source, random motions that use the full limits perform well; a small condition number does not require large"
+        " signals."
     )
 
 
@@ -118,7 +119,7 @@ def arm(name: str) -> str:
         " noise: parameters in the prior's metric, RMS torque [N m] and acceleration [rad/s²] at random states; medians"
         f" over {STARTS} random starts. Positions of motions from the same start differ between bases by up to"
         f" {apart['none']:.1g} (none), {apart['diagonal']:.1g} (diagonal) and **{apart['invariant']:.1g}** rad"
-        f" (invariant; wanted {SAME:g}) after {seven_joints.ITERATIONS} steps, the invariant motions by"
+        f" (invariant; target: {SAME:g}) after {seven_joints.ITERATIONS} steps, the invariant motions by"
         f" {largest(continued, study):.1g} rad after {LONGER}.{REMARKS[name]}"
     )
 

@@ -160,12 +160,12 @@ def _introduction(study: Study) -> str:
     noise = BodySensorOptions()
     return f"""## A lower-limb exoskeleton on two force plates, compared with published figures
 
-Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths are not printed and are for a
+Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths are not published; they fit a
 person of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty further movements
 without noise for validation. Different from the source are the movements (so torques, momenta and all errors of a prior
-differ), passive ankle eversion, and noise that is not printed: joint torque {noise.effort:g} N m, plates
+differ), passive ankle eversion, and noise that is not published: joint torque {noise.effort:g} N m, plates
 {noise.force:g} N and {noise.moment:g} N m, gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2.
-Encoder noise is {noise.position:g} rad as printed.
+Encoder noise is {noise.position:g} rad as published.
 
 Means over {PRIORS} priors. Errors are norms over all rows, root mean square over the samples. The published methods
 take the rank with the best prediction of the validation data and, for each measure, the best of {len(CUTOFFS)} cutoffs
@@ -174,7 +174,7 @@ of this library ({study.ours.name}). "Shipped" are the estimators of `identify.e
 follows from held-out parts of the recording that is fitted (`ols` has full rank), and not from validation data. Nor do
 the consistent fits use validation data. "Relative" is a prior with equal
 relative errors of all parameters, as they were drawn (learnt from the data in the last table); "entropic" is the
-default and does not depend on per cents. Published figures are in brackets."""
+default and does not depend on this percentage. Published figures are in brackets."""
 
 
 def _table(case: Case, errors: dict[str, Array]) -> str:
@@ -188,7 +188,7 @@ def _table(case: Case, errors: dict[str, Array]) -> str:
 
 def _factors(case: Case, errors: dict[str, Array]) -> str:
     printed = np.array(case.printed["prior"]) / np.array(case.printed["WLS-RC"])
-    rows = [["printed, WLS-RC", *(f"{value:.3g}" for value in printed)]]
+    rows = [["published, WLS-RC", *(f"{value:.3g}" for value in printed)]]
     for name in ("WLS-RC", "WLS-RC, our filter", *OURS):
         rows.append([name, *(f"{value:.3g}" for value in errors["prior"] / errors[name])])
     return f"""Error of the prior over the error of the method, {case.name}. The momentum is small in these slow

@@ -89,9 +89,9 @@ def main() -> None:
         "first_contact",
         f"## First contact\n\n`benchmarks/first_contact.py`, {machine()}, load {os.getloadavg()[0]:.1f}."
         f" {len(through)} of {len(visits)} robots of example-robot-data go from `init` to a verdict, {len(free)} of"
-        f" them without options; {len(used)} results may be used. {len(clear)} of {len(through)} robots do not enter"
-        " themselves or the floor in both motions, checked every 2 ms by MuJoCo's collision engine. Links of one joint"
-        " may touch; links that touch in most random poses may also touch and are listed. The user saw"
+        f" them without options; {len(used)} results may be used. {len(clear)} of {len(through)} robots do not"
+        " penetrate themselves or the floor in either motion, checked every 2 ms by MuJoCo's collision engine. Links of"
+        " one joint may touch; links that touch in most random poses may also touch and are listed. The user saw"
         f" {faults} lines of errors or of numerical libraries. Commands have their defaults, except that the held-out"
         " motion is not improved. True bodies differ from the URDF by up to 40 %; friction, rotors, offsets and noise"
         f" are not in the URDF.{left}\n\n"

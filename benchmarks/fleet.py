@@ -216,7 +216,7 @@ def found(folder: Path, robots: int, bags: int) -> str:
         ["named", outlying],
         ["bad robots named / false", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
         ["seconds of a run without changes", f"{content['clock']:.0f}"],
-        [f"{drift['trends']} drifting frictions: truth within the interval of 95 %", f"{100 * drift['within']:.1f} %"],
+        [f"{drift['trends']} drifting frictions: truth within the 95 % interval", f"{100 * drift['within']:.1f} %"],
         ["drifting frictions named as drifting", f"{100 * drift['named']:.0f} %"],
         [f"{drift['others']} parameters without drift: zero in interval", f"{100 * drift['others_within']:.1f} %"],
         ["parameters without drift named as drifting", str(drift["others_named"])],

@@ -11,15 +11,16 @@ from inertid_ros.excitation.planning.descent import Candidate
 
 WANTED = (0.17, 0.27)
 SETTING = """\
-The study of [Ayusawa2017]_ sec. IV on TALOS in place of HRP-4, since its SRDF and meshes are available. Both arms (14
-joints) move, all other joints are held, legs straight; Fourier series of {harmonics} harmonics of pi/4 rad/s over 8 s,
-from rest to rest; criterion at 40 instants, constraints in the search at 400. The centre of mass stays within 1 cm of
-its start, links stay 1 cm apart, and every limit is proven between instants. Condition numbers are for the base
-regressor of all bodies at these instants, torques unweighted, columns of unit norm. The second and third motion are
-planned with the regressors of earlier motions ([Ayusawa2017]_ eq. 41), from a random motion and from the motion before;
-the better one counts. Random: {pool} random motions, each as large
-as the constraints allow; the best motion, then the motion that is best together with it, and so on. Published: 47.6,
-35.7, 33.9 against 274.1, 156.3, 124.7."""
+The study of [Ayusawa2017]_ sec. IV on TALOS instead of HRP-4, because the SRDF and meshes of TALOS are available. Both
+arms (14 joints) move, and all other joints are locked with straight legs. The motions are Fourier series of
+{harmonics} harmonics of pi/4 rad/s over 8 s, from rest to rest. The search evaluates the criterion at 40 instants, and
+the constraints at 400. The centre of mass stays within 1 cm of its start, links stay 1 cm apart, and every limit is
+verified between the instants, too. Condition numbers are for the base regressor of all bodies at these instants, with
+unweighted torques and columns of unit norm. The second and third motion are planned with the regressors of earlier
+motions ([Ayusawa2017]_ eq. 41), from a random motion and from the previous motion; the better result is used.
+Random: {pool} random motions, each scaled up until a constraint is reached. The first is the best single motion; each
+further one is the best together with the earlier ones. Published condition numbers: 47.6, 35.7, 33.9 (planned) and
+274.1, 156.3, 124.7 (random)."""
 
 
 def main() -> None:
@@ -56,8 +57,8 @@ def main() -> None:
     found = [max(own) / other for own, other in zip(zip(*ratios, strict=True), of_chance, strict=True)]
     text = table(("condition number of motion", "1", "2", "3"), rows)
     verdict = (
-        f"The worst seed against random motions, first motion: {found[0]:.3f} (wanted: at most {WANTED[0]}); three"
-        f" together: {found[1]:.3f} (wanted: at most {WANTED[1]}). Three motions take"
+        f"Condition number of the worst seed over random motions: {found[0]:.3f} for the first motion (target: at most"
+        f" {WANTED[0]}), {found[1]:.3f} for three motions together (target: at most {WANTED[1]}). Three motions take"
         f" {np.mean(seconds):.0f} s of processor time."
     )
     checks = [violations(study, plan) for plan in sequences[0]]
@@ -67,7 +68,8 @@ def main() -> None:
         ["displacement of the centre of mass [mm]", *(f"{1000 * check['centre of mass']:.2f}" for check in checks)],
         ["largest effort over its limit", *(f"{100 * check['effort']:.0f} %" for check in checks)],
     ]
-    checked = table(("seed 0 at 1 kHz, by Pinocchio and Coal from URDF, meshes and SRDF", "1", "2", "3"), lines)
+    title = "seed 0 at 1 kHz, computed with Pinocchio and Coal from URDF, meshes and SRDF"
+    checked = table((title, "1", "2", "3"), lines)
     setting = SETTING.format(harmonics=study.options.harmonics, pool=options.pool)
     title = "## Motions of a humanoid's arms, one after the other"
     publish("humanoid-arms", "\n\n".join([title, setting, text, verdict, checked, machine()]))

@@ -191,8 +191,8 @@ def main() -> None:
     ]  # fmt: skip
     text = f"""## Long recordings
 
-`inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
-the time includes loading of libraries and writing of the result. Wanted for an hour: {GOAL['seconds']:g} s,
+`inertid identify robot.urdf long.mcap` for an xArm7 at 1 kHz with {len(TERMS)} drive terms per joint;
+the time includes loading of libraries and writing of the result. Target for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. Brackets contain multiples of one pass that reads the bytes of the file, from the cache if it
 fits. Recordings of more than {MAX_SAMPLES_AT_ONCE:,} samples are read in parts of {PART_SAMPLES:,}, of which
 {KEPT_PARTS} are kept. The reading stage goes through the file to find these parts; the identification stage reads all

@@ -59,7 +59,7 @@ def main() -> None:
         f"""## Fuzzing of meshes
 
 `python benchmarks/mesh_fuzzing.py --files {options.files} --seed {options.seed}`: {options.files} mesh files, made from
-right and hostile files by changes of bytes, words, numbers and single-precision values, are read as in planning and
+valid and hostile files by changes of bytes, words, numbers and single-precision values, are read as in planning and
 identification, {BATCH} per process. {counts["read"]} files give a mesh, {counts["told"]} files a one-line message;
 {counts["ended"]} processes of the package end, and {counts["unclear"]} batches have a message of more than one line.
 {time.monotonic() - started:.0f} s in all. On {machine()}.

@@ -126,10 +126,10 @@ def main() -> None:
 The study of [Lee2019]_ sec. 4.6.3. Atlas is not in example-robot-data: the Unitree G1 replaces it, {truth.joints}
 joints and {len(truth.link_names)} bodies, on its right foot, with a fifth of Atlas' weight. The fit uses {MOTIONS}
 random motions in dynamic balance, the evaluation {MOTIONS} further motions without noise, 3 s at 300 Hz each. Sensors
-are the plate and the encoders; the plate's noise is as printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior
+are the plate and the encoders; the plate's noise is as published, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior
 is the truth with added point masses ([Lee2019]_ sec. B.2); medians over {DRAWS} draws of prior and noise. Reduced
-identification with `rank="auto"` has {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (printed:
-70 of 204). The parameter error is the root mean square over the base parameters, in the metric of the prior. Printed
+identification with `rank="auto"` has {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (published:
+70 of 204). The parameter error is the root mean square over the base parameters, in the metric of the prior. Published
 figures are in brackets. "Consistent" is this library's default.
 
 {table(["parameters", "parameter error", "plate force [N]", "plate moment [N m]"], errors)}

@@ -38,7 +38,7 @@ class Draw:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Truth inside the interval of 95 % ``(10,)``."""
+        """Truth inside the 95 % interval ``(10,)``."""
         return (self.interval[:, 0] <= self.truth) & (self.truth <= self.interval[:, 1])
 
 

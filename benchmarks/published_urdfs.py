@@ -188,8 +188,8 @@ def main() -> None:
         f" short ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of"
         f" robots of more than {MANY} joints at the start only), so condition numbers are for poor motions. Distances"
         " from the assumed floor are for shapes with changing height, by Pinocchio's own model of the"
-        f" shapes and Coal, at 1 kHz. Required are {1e3 * QUICK.collision.obstacle_clearance_m:g} mm; links that"
-        " are always closer must only not touch the floor (by design).\n\n"
+        f" shapes and Coal, at 1 kHz. The required distance is {1e3 * QUICK.collision.obstacle_clearance_m:g} mm;"
+        " links that are always closer are only required not to touch the floor (by design).\n\n"
         + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "messages"), rows)
         + "\n\nRobots with rounded right angles, and with exact angles:\n\n"
     )

@@ -52,13 +52,13 @@ def lwr4(folder: Path) -> None:
              f"{seconds:.2f}"]
         )  # fmt: skip
         per_joint += [[label, name, *(f"{value:.3f}" for value in error.rms)] for name, error in errors.items()]
-    header = ["train → test", "URDF", "least squares", "**default**", "wanted", "default, own filter", "consistent",
+    header = ["train → test", "URDF", "least squares", "**default**", "target", "default, own filter", "consistent",
               "seconds"]  # fmt: skip
     publish(
         "lwr4",
-        f"## KUKA LWR4: held-out torque error [%]\n\nAll samples, start-up included, low-passed at {FIXED_HZ:g} Hz"
-        " for every candidate; least squares of base parameters, rotor inertia, viscous and Coulomb friction and"
-        f" offset from samples with the same filter.\n\n{table(header, rows)}\n\nPer joint [N m]:\n\n"
+        f"## KUKA LWR4: held-out torque error [%]\n\nAll samples, including start-up, are low-passed at"
+        f" {FIXED_HZ:g} Hz for every column. *Least squares* fits base parameters, rotor inertia, viscous and Coulomb"
+        f" friction and offset to samples with the same filter.\n\n{table(header, rows)}\n\nPer joint [N m]:\n\n"
         f"{table(['train → test', 'parameters', *model.joint_names], per_joint)}\n\n{machine()}",
     )
 
@@ -91,11 +91,11 @@ def tx40(folder: Path) -> None:
               f"least squares, all samples at {FIXED_HZ:g} Hz [N m]"]  # fmt: skip
     publish(
         "tx40-held-out",
-        "## Stäubli TX40: held-out torque error\n\nThe first 65 % fitted, the rest held out. Sliding: samples whose"
-        " friction has a direction, equal samples for both fits, per cent of their RMS torque. Differences have a"
-        f" standard deviation by a jackknife over {BLOCKS} blocks of the held-out part. In half of all samples the"
-        " arm rests. Stiction is then between the two directions of Coulomb friction, and a friction model that"
-        f" depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
+        "## Stäubli TX40: held-out torque error\n\nThe first 65 % are fitted, and the rest is held out. *Sliding*"
+        " counts samples whose friction has a direction (equal samples for both fits), in per cent of their RMS torque."
+        f" The standard deviation of a difference is from a jackknife over {BLOCKS} blocks of the held-out part. In"
+        " half of all samples the arm rests. Stiction is then between the two directions of Coulomb friction, and a"
+        f" friction model that depends on velocity alone cannot predict it.\n\n{table(header, rows)}\n\n{machine()}",
     )
 
 

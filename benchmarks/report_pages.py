@@ -76,7 +76,7 @@ def main() -> None:
         "report pages",
         "## Pages of results\n\nIn headless Chromium: requests beyond the page itself, errors of html-validate (preset"
         " standard), serious or critical findings of axe-core, light and dark together (minor findings in brackets),"
-        f" sheets in print. Wanted: at most {LARGEST_KB} kB per page."
+        f" sheets in print. Target: at most {LARGEST_KB} kB per page."
         f"\n\n{text}\n\n{machine()}",
     )
 

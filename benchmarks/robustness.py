@@ -105,9 +105,9 @@ def main(seeds: int) -> None:
     text = (
         "## Spoilt recordings: held-out torque error [%]\n\nFits to recordings that are spoilt with random magnitudes,"
         f" compared with a clean recording at {FIXED_HZ:g} Hz, all samples; {kept} of {len(rows) - len(robots)}"
-        " errors are at most a tenth above the error with clean data.\n\n"
+        " errors are at most 10 % larger than with clean data.\n\n"
     )
-    header = ["robot", "spoilt by", "magnitude", "error", "over clean error", "within a tenth"]
+    header = ["robot", "spoilt by", "magnitude", "error", "over clean error", "within 10 %"]
     publish("robustness", f"{text}{table(header, rows)}\n\n{machine()}")
 
 

@@ -201,14 +201,14 @@ def main() -> None:
             ]
         )
     header = [
-        "data", "regularizer", "ellipsoids per link", "number", "failures", "iterations", "solved by Clarabel",
+        "data", "regularizer", "ellipsoids per link", "programs", "failures", "iterations", "solved by Clarabel",
         "largest excess over Clarabel", "Clarabel worse", "largest decrement",
     ]  # fmt: skip
     text = (
         "## Solver: channels of very different scale\n\n"
-        f"`benchmarks/solver_accuracy.py`: {count} random convex programs of one to seven links; channels are weighted"
-        " over ten orders. Excess and decrement are relative to one plus the objective; Clarabel counts as worse if its"
-        f" objective is higher by more than {ACCURACY:g}.\n\n"
+        f"`benchmarks/solver_accuracy.py`: {count} random convex programs of one to seven links; the weights of the"
+        " channels span ten orders of magnitude. Excess and decrement are relative to one plus the objective; Clarabel"
+        f" counts as worse if its objective is higher by more than {ACCURACY:g}.\n\n"
     )
     publish("solver_accuracy", text + table(header, rows) + f"\n\n{machine()}")
 

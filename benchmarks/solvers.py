@@ -141,19 +141,19 @@ def main() -> None:
             ]
         )
     header = [
-        "problem", "ours [ms]", "wanted", "iterations", "CVXPY and Clarabel [ms]", "solved", "ratio",
+        "problem", "ours [ms]", "target [ms]", "iterations", "CVXPY and Clarabel [ms]", "solved", "ratio",
         "Clarabel alone [ms]", "ratio",
         "largest relative difference",
     ]  # fmt: skip
     text = (
-        "## Solver: built-in against CVXPY and Clarabel\n\nMedians; every solve starts cold at the prior. CVXPY and"
-        " Clarabel: from the same matrices to the solution, with the compilation by CVXPY, as in one identification;"
-        " Clarabel alone: the solve time that Clarabel reports.\n\n"
+        "## Solver: built-in against CVXPY and Clarabel\n\nMedians; every solve starts cold at the prior. *CVXPY and"
+        " Clarabel* is the time from equal matrices to the solution, including the compilation by CVXPY; *Clarabel"
+        " alone* is the solve time that Clarabel reports.\n\n"
     )
     warm = [warm_row("weights by 5 %", _weights_moved), warm_row("data by 1e-3", _data_moved)]
     again = (
-        "\n\nEntropic, 7 links, solved again after a small change of weights or data, from the previous optimum and"
-        " from the prior (wanted: 1 ms):\n\n"
+        "\n\nThe entropic problem with 7 links is solved again after a small change of weights or data: warm from the"
+        " previous optimum, cold from the prior (target: 1 ms):\n\n"
     )
     header_again = ["changed", "warm [ms]", "iterations", "cold [ms]", "iterations", "largest relative difference"]
     publish("solvers", text + table(header, rows) + again + table(header_again, warm) + f"\n\n{machine()}")

@@ -90,7 +90,7 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
         ["before pruning, all intervals, offset robot", "-", f"{whole_condition:.1f}"],
     ]
     text = (
-        "### Excitation\n\nPlanned with the offset parameters of table 3. The limits are not printed; here: joints"
+        "### Excitation\n\nPlanned with the offset parameters of table 3. The limits are not published; here: joints"
         f" ±180°, {np.rad2deg(2 * RANGE):.2f} °/s, {np.rad2deg(2 * np.pi * RANGE):.1f} °/s², the peaks of the widest"
         f" range of table 4; intervals of one second. {orders} orders of the combinations, twelve variables each:"
         f" {cpu:.0f} s of one core ({wall:.0f} s by the clock of a shared machine).\n\n"
@@ -100,7 +100,7 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
             ["seeds [°]", *(f"joint {k}" for k in range(1, 7))],
             [["start", *np.rad2deg(motion.start[:6]).round(2)], ["range", *np.rad2deg(motion.range[:6]).round(3)]],
         )
-        + f"\n\nAlgorithm 1 as printed keeps {algorithm} intervals of the first motion, because nearly every interval"
+        + f"\n\nAlgorithm 1 as published keeps {algorithm} intervals of the first motion, because nearly every interval"
         " lowers the condition number a little; the first 67 of these are used. Other selections of 67 intervals from"
         f" the same {min(orders, 4)} orders, optimised again with as many iterations (condition number of the offset"
         " robot):\n\n" + _selections(guess, min(orders, 4))

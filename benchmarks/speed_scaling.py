@@ -84,7 +84,8 @@ def scaled(pool: ProcessPoolExecutor, seeds: Sequence[int]) -> str:
             beyond = sum(each.joint_speed > 1.0 for each in done)
             rows.append([known, scaling, f"{found} of {len(done)}", f"{1e3 * jump:.1f}", f"{speed:.2f}", beyond])
             print(*rows[-1], sep=" | ", flush=True)
-    header = ("known by", "scaling", "found", "largest jump [mrad]", "largest speed of a joint / limit", "above limit")
+    header = ("detected by", "scaling", "found", "largest jump [mrad]", "largest speed of a joint / limit",
+        "above limit")
     return table(header, rows)
 
 
@@ -105,7 +106,7 @@ def false_alarms(pool: ProcessPoolExecutor, hours: float, begin: int, rows_of: S
         rows.append([known, f"{seconds / 3600:.2f}", len(done), sum(each.waits for each in done), len(messages),
                      f"{1e3 * error:.0f}", "; ".join(sorted(set(messages))) or "none"])  # fmt: skip
         print(*rows[-1], sep=" | ", flush=True)
-    header = ("known by", "hours", "motions", "waits at rest", "faults", "largest tracking error [mrad]", "messages")
+    header = ("detected by", "hours", "motions", "waits at rest", "faults", "largest tracking error [mrad]", "messages")
     return table(header, rows)
 
 

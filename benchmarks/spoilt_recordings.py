@@ -248,8 +248,10 @@ def main() -> None:
                 if (found := future.result()) is not None:
                     outcomes.append(found)
                     print(found, flush=True)
-        except KeyboardInterrupt:
+        except BaseException as error:
             pool.shutdown(cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
     text = f"## Spoilt recordings: outcomes of each kind of mistake\n\n{summary(outcomes)}\n\n"
     text += (
         "A draw is right if its cause is named first or in a notice, or if the result predicts the"

@@ -144,8 +144,8 @@ def main() -> None:
         rows += stops.rows(mode)
         notes.append(
             f"By {mode}: load {min(stops.load):.1f} to {max(stops.load):.1f}, speed at most {stops.speed:.2f} and"
-            f" acceleration {stops.acceleration:.2f} of their limits; {len(stops.problems)} motions exceeded a limit,"
-            f" {len(stops.others)} motions ended for other reasons."
+            f" acceleration {stops.acceleration:.2f} of their limits; motions that exceeded a limit:"
+            f" {len(stops.problems)}; motions that ended for other reasons: {len(stops.others)}."
         )
         print(*stops.rows(mode), notes[-1], *stops.problems, *stops.others, sep="\n", flush=True)
     header = (

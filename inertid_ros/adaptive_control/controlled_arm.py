@@ -59,7 +59,7 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
     if result.rejected:
         raise ResultError(f"{result_directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.model.hash != model.hash or result.model.joint_names != model.joint_names:
-        raise ModelError(f"{result_directory}: is of another robot, or has other locked joints; give this arm's result")
+        raise ModelError(f"{result_directory}: another robot, or other locked joints; give this arm's result")
     bodies = result.model.layout.bodies(result.parameters)
     return FirstEstimate(result.model, bodies, CalibratedDrives(result.model, result.parameters))
 

@@ -247,7 +247,7 @@ class AdaptationOptions:
     speed : speed of adaptation, 1 / gamma.
     adapted : indices of the bodies that adapt; empty for all.
     bounds : bounds of bodies by their index, kept by barriers; such bodies follow the natural law.
-    friction_weight : weight of the friction's manifold beside that of a body ([Lee2019]_ eq. 5.3.43; 0.5 there): with a
+    friction_weight : weight of the friction's manifold relative to a body's ([Lee2019]_ eq. 5.3.43; 0.5 there): with a
         smaller weight, viscous and Coulomb friction of the joints adapt faster; 0 keeps them.
     largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction; also
         of friction.

@@ -74,7 +74,7 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 
 
 def step_within_factor(body: Array, change: Array, first: Array, factor: float) -> Array:
-    """Body ``(10,)`` after a straight step, shortened where its ratio to ``first`` would leave ``1 / factor, factor``.
+    """Body ``(10,)`` after a straight step, shortened to keep its ratio to ``first`` from ``1 / factor`` to ``factor``.
 
     Unlike that of :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
     """
@@ -190,7 +190,7 @@ class HalfSpaceProjection:
         while excess(min(upper, limit * (1 - 1e-12))) > 0:
             upper *= 2.0
             if upper > min(1e12 / max(largest, 1e-300), limit):
-                raise IdentificationError("adaptation: no body keeps the bound; give another bound")
+                raise IdentificationError("adaptation: the bound excludes every body; give another bound")
         s = scipy.optimize.brentq(excess, 0.0, min(upper, limit * (1 - 1e-12)), xtol=1e-300, rtol=1e-14)
         turned = lower @ vectors
         return np.asarray(inertial.from_pseudo_inertia((turned / (1 + s * values)) @ turned.T))

@@ -128,7 +128,7 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     """Estimate drive gains from the recordings to fit, and multiply the efforts of all recordings by the gains.
 
     Without the option ``drive_gains`` the dataset is unchanged, and the gains are None. IdentificationError: all
-    recordings have equal loads, or the equations are not joint torques; RecordingError: efforts are of another robot.
+    recordings have equal loads, or the equations are not joint torques. RecordingError: efforts are another robot's.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:

@@ -91,7 +91,7 @@ class ScreenedRecording:
         return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
-        """Add findings on the efforts if the options request it; RecordingError if efforts are not of this robot."""
+        """Add findings on the efforts if the options request it; RecordingError if another robot's."""
         if not self.configuration.prepare.check_efforts:
             return samples
         findings = check_efforts(samples, self.preparation.model)

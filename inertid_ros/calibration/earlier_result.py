@@ -131,5 +131,5 @@ def _check_same_robot(path: str | Path, other: RobotModel, model: RobotModel) ->
     if differences or other.hash != model.hash:
         difference = differences[0] if differences else "other places or axes of joints"
         raise ModelError(
-            f"{path}: is of another robot or has other locked joints ({difference}); give a result or URDF of this type"
-            " of robot")
+            f"{path}: belongs to another robot type or has other locked joints ({difference}); give a result or URDF of"
+            " this robot type")

@@ -40,7 +40,7 @@ class TorquePrediction:
     motion : motion with the joint names and the joint order of the model
     joint_names : names of the joints in recordings and controllers
     torque : (N, n), torque of bodies, rotors, friction and terms, without the sensor's offset [N m or N]
-    deviation : (N, n), standard deviation of ``torque`` by the covariance of the parameters [N m or N]
+    deviation : (N, n), standard deviation of ``torque`` from the covariance of the parameters [N m or N]
     limit : (n,), effort limit of the URDF; infinite without one [N m or N]
     """
 
@@ -52,10 +52,10 @@ class TorquePrediction:
 
 
 def torque_along(result: Result, path: str | Path) -> TorquePrediction:
-    """Predict torque along a plan or a ``JointTrajectory`` in YAML by the parameters of a result.
+    """Predict torque along a plan or a ``JointTrajectory`` in YAML from the parameters of a result.
 
     Raises ModelError: the base of the robot is free.
-    Raises ExcitationError: the motion cannot be read, is of another robot, or needs more effort than the URDF allows.
+    Raises ExcitationError: the motion cannot be read, is another robot's, or needs more effort than the URDF allows.
     """
     model = result.model
     if model.free:
@@ -85,7 +85,7 @@ class WholeBodyQuantity:
     name : quantity with its frame and unit
     channels : ``c`` names
     value : (N, c), NaN if unknown
-    deviation : (N, c), standard deviation of ``value`` by the covariance of the parameters
+    deviation : (N, c), standard deviation of ``value`` from the covariance of the parameters
     """
 
     name: str
@@ -105,7 +105,7 @@ class RecordedTorque:
     quantity : measured quantity and its unit
     measured : (N, c)
     causes : part of the prediction ``(N, c)`` by cause; causes without effect are left out
-    deviation : (N, c), standard deviation of the prediction by the covariance of the parameters
+    deviation : (N, c), standard deviation of the prediction from the covariance of the parameters
     whole_body : on a free base, centre of mass, momentum and errors of wrenches
     """
 
@@ -125,7 +125,7 @@ class RecordedTorque:
 
 def recorded_torque(result: Result, recording: Recording | LongRecording,
         configuration: Configuration | None = None) -> RecordedTorque:
-    """Predict the torque of a recording by the parameters of a result, by cause.
+    """Predict the torque of a recording from the parameters of a result, by cause.
 
     A recording that is too long for memory counts with its parts in memory. InertidError: the recording cannot be used.
     """

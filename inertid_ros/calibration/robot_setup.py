@@ -105,7 +105,7 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     """Derive settings for the calibration of a robot from its URDF.
 
     Raises ModelError: the URDF is broken, a joint to hold does not exist, the efforts cannot be used, or the recorded
-    names are of another robot.
+    names belong to another robot.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
     settings += _names(model, recorded_names)
     quantity = effort or (driver.effort if driver is not None else "")
-    reasons = {WITHOUT_GRAVITY: "the controller takes off gravity", COMMANDS: "torque follows from commands"}
+    reasons = {WITHOUT_GRAVITY: "the controller subtracts gravity", COMMANDS: "torque follows from commands"}
     if quantity in reasons:
         settings.append(Setting("robot.effort", quantity, reasons[quantity]))
     notes += [f"efforts: {_effort(quantity, driver)}", *_limbs(root)]

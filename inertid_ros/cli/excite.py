@@ -120,7 +120,7 @@ def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
 
 def _finish(options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any], pages: Mapping[str, bytes],
         show: Callable[[], None], findings: Iterable[str] = ()) -> int:
-    """Write plan, held-out plan if there is one, trajectory, summary, page and plots; then print."""
+    """Print the summary; with ``--output``, first write the plans, trajectory, summary, page and plots."""
     if not options.output:
         return deliver(options, {**summary, "plan_file": str(options.check)}, show, "", findings)
     target, named = Path(options.output), dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))

@@ -23,7 +23,7 @@ _HEADER = ("without counterpart", "N m or N", "worst joint", "of its torque")
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.onto and options.to != "mjcf":
-        raise ConfigurationError("--onto needs --to mjcf; leave it out")
+        raise ConfigurationError("--onto works only with --to mjcf; leave --onto out, or set --to mjcf")
     check_file(options.output, options.force, inputs(options))
     result = Result.load(options.result)
     exported, content = None, {"output": options.output, "verdict": result.report.get("verdict")}

@@ -75,6 +75,7 @@ def _print(load: ForceSensorLoad) -> None:
         print("inertia: not identifiable from this motion; turn the tool faster, and record at 50 Hz or more")
     else:
         print(f"inertia about the centre of mass [kg m^2]: {np.array2string(load.inertia, precision=3)}")
+        print(f"with standard deviations: {np.array2string(load.deviations['inertia'], precision=2)}")
 
 
 def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     fitted = {Path(path).resolve() for path in options.recordings}
     for path in options.validate:
         if Path(path).resolve() in fitted:
-            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; give another recording")
+            raise RecordingError(f"{path}: is used in the fit, so it cannot validate the fit; give another recording")
     config = configuration(options, Configuration, _settings_of(options))
     check_directory(options.output, RESULT, options.force, (*inputs(options), *config.identify.prior))
     model = load_model(Path(options.urdf), config.robot)

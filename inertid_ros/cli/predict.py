@@ -1,4 +1,4 @@
-"""``inertid predict``: predict torque along a motion, as feed-forward, or that of a recording, by cause."""
+"""``inertid predict``: predict torque along a motion for feed-forward control, or of a recording by cause."""
 
 import argparse
 from pathlib import Path

@@ -49,7 +49,7 @@ def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None],
 
 
 def leave_stdout() -> None:
-    """Discard further output, whose reader is gone; otherwise the rest of the buffer raises again at exit."""
+    """Discard further output after its reader has gone; otherwise, flushing the buffer at exit raises again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
 
 

@@ -29,7 +29,7 @@ _USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "to
     "validate": ("robot", "topics", "prepare", "identify.equations"), "payload": ("robot", "topics", "prepare")}
 """Sections of the configuration that a command uses, for commands that do not use all sections."""
 _BAG_SECTIONS = ("topics", "prepare.stamps")
-_FIXED_NAMES = (".npz", ".csv", ".tsv", ".txt", ".urdf")
+_SUFFIXES_WITH_FIXED_CHANNELS = (".npz", ".csv", ".tsv", ".txt", ".urdf")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
@@ -71,7 +71,7 @@ def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[s
             value = read_yaml(text)
         except FormatError as error:
             raise ConfigurationError(f"--set {setting}: the value {error}; give YAML, as in '{key}=[1, 2]'") from None
-        for inner, single in _singles(tree, key, value):
+        for inner, single in _leaf_settings(tree, key, value):
             set_value(f"--set {setting}", inner, single)
     for joint, position in named_numbers(options.lock, "--lock").items():
         set_value(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
@@ -88,7 +88,7 @@ def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
         raise ConfigurationError(f"{option}: `inertid {options.command}` does not use {key}; leave it out")
     names = ("recordings", "validate", "reference", "input", "subject")
     paths = [Path(path) for path in inputs(options, names)]
-    fixed = [path.suffix in _FIXED_NAMES or (path / REPORT).exists() for path in paths]
+    fixed = [path.suffix in _SUFFIXES_WITH_FIXED_CHANNELS or (path / REPORT).exists() for path in paths]
     if paths and _is_below(key, _BAG_SECTIONS) and all(fixed):
         raise ConfigurationError(
             f"{option}: has no effect on .npz files and tables, whose channel names are fixed; leave it out")
@@ -98,7 +98,7 @@ def _is_below(key: str, sections: Sequence[str]) -> bool:
     return any(not section or f"{key}.".startswith(f"{section}.") for section in sections)
 
 
-def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
+def _leaf_settings(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield keys and values that a setting sets; a mapping for a section sets only the keys in the mapping."""
     field: Any = None
     for part in key.split("."):
@@ -111,7 +111,7 @@ def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]
         yield key, value
         return
     for name, inner in value.items():
-        yield from ((f"{key}.{below}", single) for below, single in _singles(tree, str(name), inner))
+        yield from ((f"{key}.{below}", single) for below, single in _leaf_settings(tree, str(name), inner))
 
 
 def check_same_robot(config: Configuration, result: Result) -> None:

@@ -179,7 +179,7 @@ class ExcitationOptions:
         " the base in the root frame; none disables this check", choices=MOUNTINGS)
     floor_m: float = option(-math.inf, "lowest height in the root frame for all parts of moving links; -.inf takes"
         " it from excitation.mounting [m]", maximum=1e4)
-    constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is proven"
+    constraint_samples: int = option(400, "instants at which the search checks distances; the finished plan is verified"
         " between these instants, too", 10, 100_000)
     knot_step_s: float = option(0.02, "time between points of the plan [s]", 1e-3, 0.1)
     collision: CollisionOptions = section(CollisionOptions)
@@ -216,7 +216,7 @@ class ExecutionOptions:
         1e-3, 0.5)
     grid_s: float = option(0.02, "time between phases at which a brake may begin [s]", 1e-3, 0.2)
     step_s: float = option(0.01, "time between points; grid_s is a multiple of it [s]", 1e-3, 0.1)
-    latency_s: float = option(0.02, "time from a request to the begin of a motion or stop; a brake that reaches the"
+    latency_s: float = option(0.02, "time from a request to the start of a motion or stop; a brake that reaches the"
         " controller later than this sets the robot back [s]", 0.0, 0.1)
     approach_speed: float = option(0.25, "fraction of the velocity limits on the way to the start of the plan",
         0.01, 1.0)
@@ -272,7 +272,7 @@ class MonitorOptions(StateMonitorOptions):
     """Limits beyond which a motion along a plan stops."""
 
     max_wait_s: float = option(3.0, "a robot that came to rest because of late states or horizons continues along its"
-        " path if they come again within this time; 0 ends the motion at once [s]", 0.0, 60.0)
+        " path if they return within this time; 0 ends the motion at once [s]", 0.0, 60.0)
     progress_tolerance: float = option(0.0, "distance by which a message may set the robot forward, if the controller's"
         " speed is scaled; 0 takes a tenth of tracking_tolerance [rad or m]", 0.0, 10.0)
     wheel_speed: float = option(1.0, "largest measured speed of a reaction wheel, as a fraction of its velocity limit",
@@ -301,8 +301,8 @@ class EffortControlOptions:
         " [kg]", "mass_names", minimum=0.0, maximum=1e6)
     inside_links: bool = option(False, "the mass of every adapting link stays inside an ellipsoid around its shapes and"
         " frames")
-    friction_weight: float = option(0.0, "weight of friction beside that of bodies: viscous and Coulomb friction adapt,"
-        " faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
+    friction_weight: float = option(0.0, "weight of friction compared with that of bodies: viscous and Coulomb friction"
+        " adapt, faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
     dead_zone: float = option(0.005, "error (velocity plus bandwidth times position) below which a joint does not adapt"
         " [rad/s or m/s]", 0.0, 10.0)
     transition_s: float = option(0.5, "time from the measured torque to the torque of the controller when it takes over"

@@ -88,7 +88,7 @@ class IdentifyOptions:
         " or of another channel of the report; weighted estimators then divide by these instead of by the deviations of"
         " residuals; give all channels [N m or N]", "sensor_names", minimum=1e-12, maximum=1e12)
     regularizer: str = option("entropic", "measure of the distance to the prior: entropic; relative, if every"
-        " parameter is known up to some per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
+        " parameter is known up to a few per cent; or for comparison pullback, riemannian, euclidean, point_mass (with"
         " OSQP) or geodesic (geodesic distance to the equation of every sample, slow, and for little noise only)",
         choices=REGULARIZERS)
     solver: str = option("interior_point", "solver of convex regularizers: interior_point (built in) or clarabel"

@@ -125,7 +125,7 @@ class OnlineNodeOptions:
     window_s: float = option(0.0, "maximum age of samples, in place of time_constant_s [s]; 0: no limit", 0.0, 1e6)
     prior_spread: float = option(0.3, "allowed geodesic distance of bodies from the calibration",
         1e-3, 100.0)
-    drift: float = option(0.1, "relative drift of friction since the calibration that is not a change", 0.0, 10.0)
+    drift: float = option(0.1, "relative drift of friction since the calibration that counts as no change", 0.0, 10.0)
     change_window_s: float = option(0.4, "window of joint states for the detection of changes [s]", 0.05, 60.0)
     false_alarms_per_hour: float = option(0.01, "largest expected number of false changes", 1e-9, 1e3)
     payload: PayloadNodeOptions = section(PayloadNodeOptions)
@@ -230,8 +230,8 @@ class FeedForwardOptions:
     only_use: bool = option(False, "refuse parameters whose verdict is not 'use'")
     max_age_s: float = option(0.0, "trajectories are refused if the parameters are older [s]; 0: no limit", 0.0, 1e9)
     gravity: bool = option(True, "add the torque of gravity; false if the robot adds it to commanded efforts itself")
-    step_s: float = option(0.02, "points further apart get points between them, since the controller interpolates"
-        " efforts linearly [s]", 0.001, 1.0)
+    step_s: float = option(0.02, "points are added between points that are further apart, since the controller"
+        " interpolates efforts linearly [s]", 0.001, 1.0)
     robot: RobotOptions = section(RobotOptions)
 
 
@@ -256,7 +256,8 @@ def declared(node: str) -> Iterator[Option]:
         yield from options(tree, prefix)
 
 
-_WITH_SEVERAL_TOPICS = dict.fromkeys(("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu"), GIVEN)
+_WITH_SEVERAL_TOPICS = dict.fromkeys(
+    ("wrenches", "further_joint_states", "odometry", "pose", "twist", "imu", "commands", "controller_state"), GIVEN)
 
 NODE_EFFECTS = (
     *EFFECTS,
@@ -266,6 +267,7 @@ NODE_EFFECTS = (
     Effect("wanted_deviation least_gain", {"rounds": GIVEN}),
     Effect("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
     Effect("max_wrench_gap_s", _WITH_SEVERAL_TOPICS),
+    Effect("command_joints", {"commands": GIVEN}),
     Effect("time_constant_s", {"window_s": ABSENT}),
     Effect("legged_robot", {"legged_robot.robot": GIVEN}),
     Effect("urdf start controller simulation", {"legged_robot.robot": ABSENT}),

@@ -42,13 +42,21 @@ class SampleTopics:
     joints: tuple[str, ...] = option((), "joints to use; a message that has none of them is skipped; empty takes the"
         " joints of the first message")
     wrenches: Mapping[str, WrenchTopic] = named(WrenchTopic, "topics of measured wrenches", "wrench_names")
+    commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
+        " position_command; may be empty")
+    command_joints: tuple[str, ...] = option((), "joints of the positions on the topic commands, which is then of"
+        " std_msgs/Float64MultiArray: parameter joints of its controller, by the names of joint_states")
+    controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
+        " command, instead of the topic commands; may be empty")
     max_wrench_gap_s: float = option(0.05, "a joint state is left out if the last or next wrench or base sample is"
         " farther away than this [s]", 0.0, 10.0)
 
     def __attrs_post_init__(self) -> None:
         for name in ("pose", "twist"):
             if self.odometry and getattr(self, name):
-                raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set one")
+                raise ConfigurationError(f"odometry and {name} both give the {name} of the base; set only one of them")
+        if self.commands and self.controller_state:
+            raise ConfigurationError("commands and controller_state both give the commands; set only one of them")
 
 
 @attrs.frozen
@@ -56,17 +64,6 @@ class RecordingTopics(SampleTopics):
     """Topics of a bag for a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
-    commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
-        " position_command; may be empty")
-    command_joints: tuple[str, ...] = option((), "joints of the positions on the topic commands, which is then of"
-        " std_msgs/Float64MultiArray: parameter joints of its controller, by the names of joint_states")
-    controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
-        " command, instead of the topic commands; may be empty")
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        if self.commands and self.controller_state:
-            raise ConfigurationError("commands and controller_state both give the commands; set one")
 
 
 @attrs.frozen(slots=False)  # a class cannot inherit from two classes with slots, see RecorderOptions

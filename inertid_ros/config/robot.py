@@ -119,7 +119,7 @@ class TermOptions:
 
     def __attrs_post_init__(self) -> None:
         if bool(self.shape) == bool(self.expressions):
-            raise ConfigurationError("shape and expressions are both given or both missing; give one of them")
+            raise ConfigurationError("give either shape or expressions, not both or neither")
         for text in self.expressions:
             try:
                 Expression(text, TERM_SIGNALS)
@@ -161,11 +161,11 @@ class RobotOptions:
     terms: Mapping[str, TermOptions] = named(TermOptions, "torque of joints in addition to bodies and drives, linear"
         " in unknowns", "term_names")
     loads: Mapping[str, LoadOptions] = named(LoadOptions, "known loads of some recordings; their torque is"
-        " subtracted, without gravity if efforts lack it, as the controller must know the load then", "load_names")
+        " subtracted, without gravity if efforts lack it (then the controller compensates the load)", "load_names")
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
     effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"
-        " from which the controller took off the gravity of its own model of the robot; masses and centres of mass of"
+        " from which the controller subtracted the gravity of its own model of the robot; masses and centres of mass of"
         " this model are identified, too, near those of the URDF; or position_command, none: torque follows from"
         " recorded commands, command_kp (command - position) + command_kd (command velocity - velocity) + commanded"
         " effort, and their delay is estimated", choices=EFFORTS)

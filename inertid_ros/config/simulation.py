@@ -146,7 +146,7 @@ class FaultOptions:
     gap_rate_hz: float = option(0.3, "rate of pauses of the publisher of states; states of these pauses are missing"
         " [Hz]", 0.0, 100.0)
     gap_s: tuple[float, ...] = option((0.01, 0.017, 0.03), "length of these pauses: shortest, median and longest;"
-        " default as of a joint_state_broadcaster on an idle machine; busy: (0.024, 0.068, 0.39) at 1 Hz [s]",
+        " default as for a joint_state_broadcaster on an idle machine; busy: (0.024, 0.068, 0.39) at 1 Hz [s]",
         1e-3, 10.0, of=TRIPLE)
     speed_scaling: float = option(1.0, "pace of the controller's trajectories", 0.0, 2.0)
     tell_speed_scaling: bool = option(True, "the controller's state reports this pace; false reports 1")

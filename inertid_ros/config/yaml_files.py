@@ -1,4 +1,4 @@
-"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known at its place.
+"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known in its section.
 
 Also arguments of launch files: unknown arguments, arguments without effect, and names of joints.
 """
@@ -40,7 +40,7 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 
     A file may hold options of other commands and nodes; they are checked but have no effect here.
 
-    Raises ConfigurationError: the file does not exist or is not YAML, a key is unknown at its place, or a value does
+    Raises ConfigurationError: the file does not exist or is not YAML, a key is unknown in its section, or a value does
     not fit.
     """
     where, content = str(path), _read(path)
@@ -59,7 +59,7 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 
 
 def check_parameter_file(path: str | Path) -> None:
-    """Refuse a ROS parameter file with a parameter that does not exist at its place.
+    """Refuse a ROS parameter file with a parameter that its node or section does not have.
 
     The ConfigurationError names file, node and key, and the closest known key.
     """

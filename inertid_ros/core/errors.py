@@ -51,7 +51,8 @@ def _printable(match: re.Match[str]) -> str:
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
     """List the first ``most`` names, and count the others."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
 
 
 @lru_cache(maxsize=256)

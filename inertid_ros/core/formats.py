@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES = 64 * 2**20  # largest untrusted text; texts of this package are about a hundred times smaller
 _SILENCE_S = 5.0  # longest wait for data from a pipe
-_HEAD_BYTES = 512  # first bytes of a file, which tell its format
+_HEAD_BYTES = 512  # first bytes of a file, which identify its format
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
 _MIN_EXPANSION_BYTES = 8 * 2**20  # allowed expanded size of any compressed file
@@ -89,7 +89,7 @@ def open_file(path: str | Path, pipe: bool = False) -> BinaryIO:
 
 
 def file_checksum(*paths: str | Path, names: bool = False) -> str:
-    """SHA-256 of the contents of files, one after the other, each after its file's name if ``names`` is true."""
+    """SHA-256 of the concatenated contents of files; if ``names`` is true, each file's name precedes its content."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(Path(path).name.encode() + b"\0" if names else b"")
@@ -156,7 +156,7 @@ def read_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise FormatError(f"is not JSON in line {error.lineno}") from None
+        raise FormatError(f"has invalid JSON in line {error.lineno}") from None
     except RecursionError:
         raise FormatError("is nested too deep") from None
     except FormatError:
@@ -175,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise FormatError(f"holds {text}, which is not a number")
+    raise FormatError(f"holds {text}; only finite numbers are allowed")
 
 
 def _finite(text: str) -> float:
@@ -257,7 +257,7 @@ class _YamlLoader(_YAML_LOADER):
 def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
     """Convert a number or truth value; FormatError if it is unusable.
 
-    YAML 1.1 reads 0012 as octal, 1_000 as 1000 and 12:30 as 750; who writes them rarely means that.
+    YAML 1.1 reads 0012 as octal, 1_000 as 1000 and 12:30 as 750; authors rarely mean this.
     """
     kind, line = node.tag.removeprefix(_YAML_PREFIX), node.start_mark.line + 1
     if re.search(r"[_:]", node.value) or (kind == "int" and re.match(r"[-+]?0\d", node.value)):

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -227,6 +227,23 @@ class RecordingAssembler:
             turned = continuous_quaternions(np.concatenate([*last, rows])[:, 3:])
             rows = np.hstack([rows[:, :3], turned[len(last) :]])
         stream.extend(f"{self.name}: {channel}", np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64)), rows)
+
+    def add_commands(self, joints: Sequence[str], stamps_ns: ArrayLike, values: Mapping[str, Array]) -> None:
+        """Take commands ``(N, len(joints))`` by channel of joint states, as :meth:`add`; no command is NaN.
+
+        Commands before the first joint state, and commands to other joints, are left out.
+
+        Raises RecordingError: the commands are not of these joints.
+        """
+        count = values["position"].shape[1]
+        if count not in (0, len(joints)):
+            raise RecordingError(
+                f"{self.name}: a command has {count} positions for {len(joints)} joints; set command_joints to the"
+                " parameter joints of its controller")
+        columns = np.array([joints.index(name) if name in joints else -1 for name in self.joint_names], dtype=np.intp)
+        for channel, rows in values.items():
+            if rows.shape[1] == len(joints) and (columns >= 0).any():
+                self.add(f"command_{channel}", stamps_ns, np.where(columns < 0, np.nan, rows[:, columns]))
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:
         """Return the samples whose other channels have arrived, each sample once; None before the first joint state.

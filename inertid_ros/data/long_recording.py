@@ -293,7 +293,7 @@ class ReceivedRecordings:
         if incoming is None:
             raise RecordingError(f"{name}: was not received; complete recordings: {list(self.complete)}")
         if incoming.lost:
-            raise RecordingError(f"{name}: {incoming.lost} batches were lost; identify from its bag instead")
+            raise RecordingError(f"{name}: batches were lost ({incoming.lost}); identify from its bag instead")
         if not incoming.complete:
             raise RecordingError(f"{name}: is still being recorded; stop the recorder first")
         return recording_from_blocks(name, incoming.blocks)

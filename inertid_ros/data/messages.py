@@ -48,15 +48,20 @@ def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
     """Message type by topic, for all topics of a recording."""
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
-    commands = {
-        topics.commands: NUMBERS if topics.command_joints else JOINT_STATE, topics.controller_state: CONTROLLER_STATE}
-    types = {**joint_states, **wrenches, **base_topics(topics), **commands}
+    types = {**joint_states, **wrenches, **base_topics(topics), **command_topics(topics)}
     return {topic: message_type for topic, message_type in types.items() if topic}
 
 
 def base_topics(topics: SampleTopics) -> dict[str, str]:
     """Message type by topic, for the motion of a free base."""
     types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
+    return {topic: message_type for topic, message_type in types.items() if topic}
+
+
+def command_topics(topics: SampleTopics) -> dict[str, str]:
+    """Message type by topic, for the commands to the joints."""
+    types = {
+        topics.commands: NUMBERS if topics.command_joints else JOINT_STATE, topics.controller_state: CONTROLLER_STATE}
     return {topic: message_type for topic, message_type in types.items() if topic}
 
 

@@ -88,7 +88,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
 
 
 def _joint(model: RobotModel, key: str, name: str) -> int:
-    """Index of a joint in the option ``limits.key``; ExcitationError if it is locked or unknown."""
+    """Index in the model of joint ``name`` from the option ``limits.<key>``; ExcitationError if locked or unknown."""
     names = model.joint_names
     if name in model.options.locked_joints:
         raise ExcitationError(f"joint '{name}': is locked and needs no limit; leave limits.{key}.{name} out")
@@ -153,7 +153,7 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
             raise ExcitationError(
                 f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
                 " it cannot move"
-                + (f" (also {len(joints) - 1} other joints)" if len(joints) > 1 else "")
+                + (f" (and {len(joints) - 1} more)" if len(joints) > 1 else "")
                 + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
             )
 

@@ -2,7 +2,8 @@
 
 Fourier ([Ayusawa2017]_ eqs. 48-50), cycloidal ([Naveen2019]_ eqs. 28-29) and B-spline ([Lee2019]_ sec. 4.4) motions are
 linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the basis ``Phi`` depends on time only. A factor on
-the parameters scales excursion, velocity and acceleration equally. The derivative by the parameters is the basis.
+the parameters scales excursion, velocity and acceleration equally. The derivative with respect to the parameters is
+``Phi``.
 """
 
 from collections.abc import Sequence

@@ -219,7 +219,7 @@ def joint_trajectory_text(plan: Plan, joint_names: Sequence[str] = (), effort: A
 
 
 def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
-    """Read a plan.yaml or, if ``limits`` are given, also a ``trajectory_msgs/JointTrajectory`` in YAML."""
+    """Read a plan.yaml; with ``limits``, a ``trajectory_msgs/JointTrajectory`` in YAML is also accepted."""
     try:
         content = _read(Path(path))
         if limits is not None and "format" not in content and {"joint_names", "points"} <= set(content):

@@ -159,7 +159,10 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
 
 def _about_mean(covariance: Array) -> Array:
-    """Return the covariance ``(k, k)`` of values about their mean, plus an average error of the mean."""
+    """Return the covariance ``(k, k)`` of the deviations from the mean, plus the variance of the mean.
+
+    The variance of the mean is that of ``k`` independent values with the average variance of the deviations.
+    """
     k = len(covariance)
     centring = np.eye(k) - 1 / k
     about = centring @ covariance @ centring
@@ -284,7 +287,7 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
     All bags share bodies, but not the changing terms. A first fit shares all parameters; deviations of single bags
     from this fit give the scatter of the changing terms in the second fit.
 
-    Raises InertidError: the bags are of different robots, or there is no solution.
+    Raises InertidError: the bags belong to different robots, or there is no solution.
     """
     model = load_model(urdf, configuration.robot)
     bags = [BagInformation(bag.day, information_file.information_from_bytes(result.information, bag.url),

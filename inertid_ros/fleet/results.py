@@ -87,9 +87,9 @@ def _drift_rows(outcome: FleetOutcome) -> Rows:
             row |= {"dates": row.pop("days"), "drifting": False, "changed": False}
             rows.append(row)
     tested = [row for row in rows if row["p_value"] is not None]
-    steps = [min(row["change_p_value"], default=1.0) for row in tested]
+    p_values = [min(row["change_p_value"], default=1.0) for row in tested]
     drifting = benjamini_hochberg(np.array([row["p_value"] for row in tested]), DRIFT_LEVEL)
-    changed = benjamini_hochberg(np.array(steps), DRIFT_LEVEL)
+    changed = benjamini_hochberg(np.array(p_values), DRIFT_LEVEL)
     for row, trend, step in zip(tested, drifting.tolist(), changed.tolist(), strict=True):
         row |= {"drifting": trend, "changed": step}
     return rows

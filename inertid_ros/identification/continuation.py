@@ -37,7 +37,7 @@ class EarlierFit:
     ----------
     equations : weighted equations of all recordings of the earlier result
     prior, parameters : (p,), parameters before and after the earlier fit
-    covariance : (p, p), covariance of the parameters, by data and prior together
+    covariance : (p, p), covariance of the parameters, from data and prior together
     prior_name : what ``prior`` was made from
     """
 
@@ -63,7 +63,7 @@ class Continuation:
         layout, links = self.earlier.layout, self.model.link_names
         if (layout.links, layout.rotors) != (links, self.model.layout.rotors):
             raise IdentificationError(
-                "identify.prior: is of another robot, or has other locked joints; use a result of this robot")
+                "identify.prior: belongs to another robot, or has other locked joints; use a result of this robot")
 
     @cached_property
     def changed(self) -> Mapping[int, float]:

@@ -1,6 +1,6 @@
 """Gains of drives from recordings with and without known loads ([Gautier2014]_).
 
-A drive reports its torque up to a gain: gear ratio times torque constant, known to some per cent or unknown. Without a
+A drive reports its torque up to a gain: gear ratio times torque constant, known to a few per cent or unknown. Without a
 known load, the data determine gains and parameters only up to a common factor; a known load fixes the factor. The
 model is ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, with the load's parameters ``x_load`` in the
 columns of the link that carries the load. Only the efforts ``e`` are noisy, so the estimate of ``g_j`` is unbiased; a
@@ -115,8 +115,8 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     loads : sequence of ndarray, shape (nb, 10)
         Inertial parameters of the load on every body, per recording.
     commanded : sequence of ndarray, shape (N, n, 2)
-        Part of the efforts that follows from the velocity gains of commands, and derivative of the efforts by the delay
-        of the commands, per recording; empty if efforts are measured.
+        Part of the efforts that follows from the velocity gains of commands, and derivative of the efforts with respect
+        to the delay of the commands, per recording; empty if efforts are measured.
 
     Raises
     ------
@@ -266,7 +266,7 @@ class GainFit:
         return np.hstack([self.ratio, np.full((joints, ratios), self.shift), np.ones((joints, 1))])
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian and residuals of data and prior, by parameters in units of the root, ``-log g`` and ratios."""
+        """Jacobian and residuals of data and prior, for parameters in units of the root, ``-log g`` and ratios."""
         size, joints, ratios = len(self.root), *self.ratio.shape
         rows, residuals = [], []
         for block in self.blocks:

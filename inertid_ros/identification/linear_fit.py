@@ -216,8 +216,8 @@ class LinearProblem:
             freedom = channel.count - taken
             if freedom < 1e-6 * channel.count:
                 raise IdentificationError(
-                    f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
-                    " record more motion")
+                    f"least squares: '{name}' has too few samples ({channel.count}) to fit its parameters; record more"
+                    " motion")
             free.append(freedom)
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 

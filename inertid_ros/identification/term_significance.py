@@ -272,7 +272,7 @@ def _best_candidates(grid: _SpeedGrid, hidden: Mask) -> Indices:
 def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array, Array, Array, _SpeedGrid]:
     """Minimise the misfit over the speeds ``(n,)`` of all joints by Newton's method.
 
-    Return the speeds, the slopes ``(p, n)`` of the parameters by log speeds, the covariance ``(n, n)`` of log speeds,
+    Return the speeds, the slopes ``(p, n)`` of the parameters over log speeds, the covariance ``(n, n)`` of log speeds,
     and the grid around the speeds. At the best parameters, the slope of the misfit is its slope at constant
     parameters. So the slope follows from each joint's own equations; the curvature also needs the change of the best
     parameters with every speed.

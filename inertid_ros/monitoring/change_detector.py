@@ -25,7 +25,7 @@ from inertid_ros.payload.equations import CalibratedRobot, friction_drift_root
 from inertid_ros.robot.layout import ParameterLayout
 
 _BODY_COLUMNS = 4  # mass and first moments, which gravity excites within a window
-_FRICTION_TERMS = ("viscous", "coulomb")
+_CHANGED_FRICTION = ("viscous", "coulomb")
 _MIN_WINDOW = 3  # independent samples
 _MIN_SHOWN_VALUE = 1e-4  # singular value of unit columns; a window does not determine directions with a smaller value
 _STICKING_SPEED = 0.02  # rad/s or m/s
@@ -163,8 +163,8 @@ class ChangeDetector:
         if hypothesis.causes == _FRICTION:
             joint = self._robot.layout.joints.index(hypothesis.subject)
             speed = np.mean([abs(instant.velocity[joint]) for instant in self._window])
-            factors = {"viscous": speed, "coulomb": 1.0}
-            direction = np.array([factors[term] for term in _FRICTION_TERMS if term in self._robot.layout.drive_terms])
+            factors, terms = {"viscous": speed, "coulomb": 1.0}, self._robot.layout.drive_terms
+            direction = np.array([factors[term] for term in _CHANGED_FRICTION if term in terms])
         return float(direction @ size), float(np.linalg.norm(direction @ root))
 
 
@@ -187,7 +187,7 @@ def _hypotheses(layout: ParameterLayout) -> list[_Hypothesis]:
     for index, link in enumerate(layout.links):
         first = layout.body(index).start
         hypotheses.append(_Hypothesis(link, list(range(first, first + _BODY_COLUMNS)), _BODY))
-    terms = [layout.drive(term).start for term in _FRICTION_TERMS if term in layout.drive_terms]
+    terms = [layout.drive(term).start for term in _CHANGED_FRICTION if term in layout.drive_terms]
     for index, joint in enumerate(layout.joints if terms else ()):
         hypotheses.append(_Hypothesis(joint, [start + index for start in terms], _FRICTION))
     return hypotheses

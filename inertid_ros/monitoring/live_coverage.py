@@ -83,7 +83,7 @@ class LiveCoverage:
                 self._take(samples)
 
     @one_thread()
-    def joints(self) -> tuple[JointCoverage, ...]:
+    def coverage(self) -> tuple[JointCoverage, ...]:
         """Coverage of every joint so far, with advice; empty before the first motion."""
         if self._extent is None or not self._compressor.counts.any():
             return ()
@@ -158,12 +158,12 @@ class RecordingCoverage:
             except (InertidError, ValueError):  # a recording of other joints; the identification reports this error
                 self._live = None
 
-    def work_out(self) -> None:
-        """Compute the coverage if there are new samples; this takes some milliseconds."""
+    def update(self) -> None:
+        """Compute the coverage if there are new samples; this takes a few milliseconds."""
         has_news, self._has_news = self._has_news, False
         if self._live is not None and has_news:
             try:
-                self.joints = self._live.joints()
+                self.joints = self._live.coverage()
             except (InertidError, ValueError, np.linalg.LinAlgError):
                 self._live, self.joints = None, ()
 

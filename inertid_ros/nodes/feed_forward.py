@@ -88,7 +88,7 @@ class FeedForward(Node):
         if robot.free:
             raise ConfigurationError("efforts are computed for robots on a fixed base only; set robot.base: fixed")
         if self.robot is not None and robot.hash != self.robot.hash:
-            raise ConfigurationError("is of another robot than before; restart feed_forward to change the robot")
+            raise ConfigurationError("describes another robot than before; restart feed_forward to change the robot")
         if self.parameters is None:
             self.parameters = ParameterSubscriber(self, robot, self.topic, only_use=self.options.only_use)
         self.robot, self.no_robot = robot, ""
@@ -103,7 +103,7 @@ class FeedForward(Node):
         self.interfaces = tuple(name for names in lists for name in names)
 
     def problem(self) -> str:
-        """Return why no trajectory can be filled now, in one line; empty if one can."""
+        """Return why trajectories cannot be filled now, in one line; empty if they can."""
         if self.parameters is None or self.no_robot:
             return self.no_robot
         self.parameters.update()
@@ -127,7 +127,7 @@ class FeedForward(Node):
         if not name:
             return _NO_CONTROLLER
         if self.interfaces is None:
-            return f"{name} has not told its command interfaces; start it, or correct the parameter controller"
+            return f"{name} has not reported its command interfaces; start it, or correct the parameter controller"
         if "effort" not in self.interfaces:
             return (
                 f"{name} has no effort command interface, but {', '.join(self.interfaces) or 'no command_interfaces'};"
@@ -171,8 +171,8 @@ class FeedForward(Node):
             missing = [row for row, point in enumerate(message.points) if not getattr(point, channel)]
             if missing:
                 raise InertidError(
-                    f"joint trajectory: point {missing[0]} has no {channel}, which decide the effort; let the planner"
-                    " add them (MoveIt: AddTimeOptimalParameterization)")
+                    f"joint trajectory: point {missing[0]} lacks {channel}, on which the effort depends; let the"
+                    " planner add them (MoveIt: AddTimeOptimalParameterization)")
         if any(point.effort for point in message.points):
             raise InertidError("joint trajectory: has efforts already; send it to the controller itself")
         curve = from_joint_trajectory(message, self.manager.joints)

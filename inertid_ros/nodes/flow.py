@@ -18,9 +18,9 @@ from inertid_ros.ros.node_parameters import check_given_parameters, declare
 from inertid_ros.ros.topics import LATCHED
 
 from .flow_client import INTERRUPTED, FlowClient, FlowError, Interrupted
-from .spin import end_surely
+from .spin import end_within
 
-DONE, FAILED, REJECTED = 0, 2, 3  # exit statuses of flows, beside INTERRUPTED
+DONE, FAILED, REJECTED = 0, 2, 3  # exit statuses of flows, in addition to INTERRUPTED
 _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
@@ -44,7 +44,7 @@ def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -
                 status = _run(client, flow(client, parameters))
             except InertidError as error:  # in the parameters
                 client.show_error(str(error))
-            end_surely(status)
+            end_within(status)
             return status
     except InertidError as error:
         print(f"error: {error}", file=sys.stderr)

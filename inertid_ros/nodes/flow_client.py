@@ -23,7 +23,7 @@ from inertid_ros.core.errors import InertidError, check_address_space
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
-from .spin import MIN_ADDRESS_SPACE_MIB, end_surely, handle_signals, ignore_signals, init_rclpy
+from .spin import MIN_ADDRESS_SPACE_MIB, end_within, handle_signals, ignore_signals, init_rclpy
 
 T = TypeVar("T")
 
@@ -254,7 +254,7 @@ class FlowClient:
         self.is_interrupted = self._signaled
         self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
         if self.is_interrupted:  # the middleware may hold Python's lock at any step
-            end_surely(INTERRUPTED, _INTERRUPTED_END_S)
+            end_within(INTERRUPTED, _INTERRUPTED_END_S)
         if not self.is_interrupted:
             self.show_error(str(error))
 

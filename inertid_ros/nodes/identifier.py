@@ -168,7 +168,7 @@ class Identifier(GoalNode):
         self._publish_status()
 
     def _update_coverage(self) -> None:
-        self.coverage.work_out()
+        self.coverage.update()
         self._publish_status()
 
     def _publish_status(self) -> None:

@@ -20,7 +20,7 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.long_recording import Batch
-from inertid_ros.data.messages import JOINT_CHANNELS, JOINT_STATE, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
+from inertid_ros.data.messages import JOINT_CHANNELS, NUMBERS, WRENCH_STAMPED, CdrLayout, layout_of, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
@@ -34,7 +34,7 @@ from .spin import raise_priority, run_node
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 _SCARCE_SPACE_FACTOR = 2.0  # warning below this multiple of the minimum space for a recording
-_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # one check for callbacks takes some milliseconds
+_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # one check for callbacks takes a few milliseconds
 _FAILURE_LOG_PERIOD_S = 30.0  # repeated failures to start for one reason are logged at this interval
 
 
@@ -179,11 +179,12 @@ class Recorder(Node):
         now_ns = self._now_ns()
         ahead_s = (self.get_clock().now().nanoseconds - now_ns) * 1e-9
         for received, topic, data, _ in arrived:
-            header_ns = stamp_of_serialized(data) if self.sources[topic].is_sampled else 0
+            stamped = self.sources[topic].is_sampled and self.sources[topic].type != NUMBERS
+            header_ns = stamp_of_serialized(data) if stamped else 0
             self.streams[topic].add(received, received + ahead_s - header_ns * 1e-9 if header_ns else math.nan)
         arrived.sort(key=lambda message: message.received)
         for topic, messages in groupby(arrived, key=lambda message: message.topic):
-            receive = self._receive_states if self.sources[topic].type == JOINT_STATE else self._receive
+            receive = self._receive_states if self.sources[topic].is_of_states else self._receive
             receive(topic, list(messages), now_ns)
         self.session.poll(self._now_ns())
 
@@ -205,7 +206,7 @@ class Recorder(Node):
             alike, waiting = waiting[:count], waiting[count:]
             contents = [message.data for message in alike]
             rows = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(alike), -1)
-            stamps = np.array([self._stamp(message.data, message.arrival_ns) for message in alike])
+            stamps = np.array([self._stamp(source, message.data, message.arrival_ns) for message in alike])
             values = layout.values(rows)
             channels = [values[channel] for channel in JOINT_CHANNELS]
             accepted = recording.add_joint_states(topic, contents, layout.source, stamps, channels)
@@ -232,7 +233,11 @@ class Recorder(Node):
                 if recording is not None:
                     recording.reject(f"{source.name}: a message {error}; check its publisher")
                 continue
-            stamp_ns, values = self._stamp(data, arrival_ns), layout.values(np.frombuffer(data, dtype=np.uint8)[None])
+            stamp_ns = self._stamp(source, data, arrival_ns)
+            values = layout.values(np.frombuffer(data, dtype=np.uint8)[None])
+            if source.of_commands and recording is not None:
+                recording.add_commands(topic, data, layout.source or self.options.command_joints, stamp_ns, values)
+                continue
             channels = {channel: rows[0] for channel, rows in values.items()}
             if is_wrench:
                 wrench = self.watch.add(source.name, stamp_ns, channels["wrench"])
@@ -248,9 +253,9 @@ class Recorder(Node):
             layout = self.layouts[source.name] = layout_of(data, source.type)
         return layout
 
-    def _stamp(self, data: bytes, arrival_ns: int) -> int:
-        """Return the time of a message [ns]: its stamp or its arrival, by the parameter ``stamps``."""
-        if self.options.stamps == "header":
+    def _stamp(self, source: Source, data: bytes, arrival_ns: int) -> int:
+        """Return the time of a message [ns]: its stamp, or its arrival by ``stamps`` or if it has no stamp."""
+        if self.options.stamps == "header" and source.type != NUMBERS:
             return stamp_of_serialized(data)
         # The middleware's arrival stamp, if there is one, is on the system clock.
         by_system = arrival_ns and not self.get_parameter("use_sim_time").value
@@ -357,7 +362,7 @@ def disk_status(options: RecorderOptions) -> Status:
 
 def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
     """Status of the messages of a topic; ``joints`` are the joints of its recorded joint states."""
-    channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
+    channels = joints if source.is_of_states else _WRENCH_CHANNELS
     values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
     saturated = values["Saturated"]
     mixed = f"{state.publishers} publishers mix their data on {source.name}; stop all but one"

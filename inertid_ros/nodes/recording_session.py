@@ -13,8 +13,8 @@ from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
 from inertid_ros.data.long_recording import Batch
-from inertid_ros.data.messages import CHANNELS, JOINT_STATE, WRENCH_STAMPED, base_topics
-from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
+from inertid_ros.data.messages import CHANNELS, JOINT_STATE, WRENCH_STAMPED, base_topics, command_topics
+from inertid_ros.data.recording import COMMAND_CHANNELS, LATE_MESSAGES, WRENCH_PREFIX
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,21 @@ class Source:
     type: str  # PACKAGE/msg/NAME
     frame: str = ""  # frame of the wrench; if empty, each message gives its frame
     of_base: bool = False  # True for the motion of a free base
+    of_commands: bool = False  # True for the commands to the joints
 
     @property
     def is_sampled(self) -> bool:
         """True if samples contain values of this topic; otherwise its messages are only written to the bag."""
-        return self.of_base or self.type in (JOINT_STATE, WRENCH_STAMPED)
+        return self.of_base or self.of_commands or self.type in (JOINT_STATE, WRENCH_STAMPED)
+
+    @property
+    def is_of_states(self) -> bool:
+        """True for joint states."""
+        return self.type == JOINT_STATE and not self.of_commands
 
 
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
-    """Return the topics to record: joint states, wrenches, motion of a free base, topics that are only written.
+    """Return the topics to record: joint states, wrenches, motion of a free base, commands, topics only written.
 
     ``resolve`` returns the full name of a topic, after namespace and remapping.
     """
@@ -41,6 +47,7 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
         *(Source(resolve(topic), JOINT_STATE) for topic in ("joint_states", *options.further_joint_states)),
         *(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame) for wrench in options.wrenches.values()),
         *(Source(resolve(topic), type_name, of_base=True) for topic, type_name in base_topics(options).items()),
+        *(Source(resolve(topic), kind, of_commands=True) for topic, kind in command_topics(options).items()),
         *(Source(resolve(other.topic), other.type) for other in options.other_topics.values())]
 
 
@@ -153,7 +160,7 @@ class RecordingSession:
     # Messages
 
     def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
-        """Return the present recording if a message of a source belongs to the recording, else None.
+        """Return the present recording if a message of a source belongs to it, else None.
 
         A message belongs to the recording if the message arrived between start and stop. The queues may hold messages
         from before the start, and, long after the stop, messages from before the stop. A message whose ``size`` [bytes]
@@ -162,7 +169,7 @@ class RecordingSession:
         current = self._open
         if current is None:
             return None
-        if source.type == JOINT_STATE:
+        if source.is_of_states:
             current.joint_state_ns = now_ns
             if self.state is SessionState.STOPPING and (arrival_ns > current.last_arrival_ns or not arrival_ns):
                 current.drained = True
@@ -242,6 +249,7 @@ class RecordingSession:
             self._number += 1
         channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
         channels += [channel for source in self._sources if source.of_base for channel in CHANNELS[source.type]]
+        channels += [COMMAND_CHANNELS[0] for source in self._sources if source.of_commands]
         gap = options.max_wrench_gap_s
         assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
         bag, prelude = None, list[tuple[int, bytes]]()

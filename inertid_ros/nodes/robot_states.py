@@ -34,7 +34,7 @@ _MAX_STEP_TICKS = 10.0  # in periods; a longer time between two ticks means that
 
 
 class SimulatedTime:
-    """Time of a simulator, used for sending and watching a motion instead of the steady clock.
+    """Time of a simulator, used for sending and monitoring a motion instead of the steady clock.
 
     ``now`` [s] is the latest time of ``/clock`` or the stamps of joint states; only :meth:`restart` sets it back.
     """
@@ -118,7 +118,7 @@ class JointStateWindow:
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Raise ExcitationError if the joint states are old, rare or invalid, or if the robot moves.
 
-        ``now`` is the time of the steady clock, ``clock`` of the clock of the stamps [s].
+        ``now`` is the time on the steady clock, ``clock`` the time on the clock of the stamps [s].
         """
         self._forget(now)
         options = options.timed(self.period)
@@ -128,14 +128,15 @@ class JointStateWindow:
         newest = self._recent[-1][1]
         values = np.array([sample.position for _, sample in self._recent])
         if not (np.isfinite(values).all() and np.isfinite(newest.effort).all()):
-            raise ExcitationError("joint states hold values that are not finite, or no effort; check the driver")
+            raise ExcitationError("joint states hold values that are not finite, or lack efforts; check the driver")
         age = clock - newest.stamp_ns * 1e-9
         if not -options.max_future_s <= age <= options.max_age_s + options.state_timeout_s:
-            raise ExcitationError(f"joint states are stamped {age:.3f} s before now; check the clocks and use_sim_time")
+            raise ExcitationError(f"joint-state stamps are off by {abs(age):.3f} s; check the clocks and use_sim_time")
         span = self._recent[-1][0] - self._recent[0][0]
         if span < 0.5 * _STATE_WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(
-                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed")
+                f"only {len(self._recent)} joint states in the last {span:.2f} s; at least {options.min_rate_hz:g} Hz"
+                f" over {0.5 * _STATE_WINDOW_S:g} s are needed; check the driver and the network")
         half = len(values) // 2
         drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.joint_names, drift)
@@ -179,7 +180,7 @@ class RobotStates:
             node.create_subscription(String, "robot_description", self.receive_description, LATCHED)
 
     def read_robot(self) -> None:
-        """Read the file ``urdf`` unless it is empty; raise InertidError if there is no usable description."""
+        """Read the URDF file if the parameter ``urdf`` names one; raise InertidError without a usable description."""
         if self._urdf:
             self._take_description(read_description(self._urdf))
         if self._model is None:

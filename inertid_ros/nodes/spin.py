@@ -40,7 +40,7 @@ _CALLBACK_PERIOD_S = 0.01  # between two checks for callbacks of a ticking node 
 _NICE_VALUE = -10  # nice value of a node that moves a robot, and of the recorder
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # from <signal.h>
-_MIDDLEWARE_END_S = 1.0  # for the middleware to end
+_MIDDLEWARE_END_S = 1.0  # longest shutdown of the middleware before the process is killed
 _CALLBACK_END_S = 2.0  # for a node that does not move a robot to finish its callback, close its files, and end
 # Seconds of a stamp must be below 2**31, or ROS raises an error. The margin of a year covers durations that nodes add.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
@@ -49,11 +49,11 @@ MIN_ADDRESS_SPACE_MIB = 1024  # for a node, including threads of Fast DDS
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Raise the priority of this process if the system allows it; to be called after the node's threads have started.
+    """Raise the priority of this node if the system allows it; call this after the node's threads have started.
 
-    ``priority`` is used with SCHED_FIFO. If it is 0 or not allowed, every thread gets a lower nice value instead, which
-    is harmless. With SCHED_FIFO, a thread of Fast DDS that busy-waits for another thread may keep that thread from
-    running.
+    With ``priority`` above 0, only the calling thread gets SCHED_FIFO: a thread of Fast DDS with SCHED_FIFO that
+    busy-waits for another thread could keep that thread from running. If ``priority`` is 0, or SCHED_FIFO is not
+    allowed, all threads get a lower nice value instead.
     """
     try:
         if priority:
@@ -109,7 +109,7 @@ def run_node(make: Callable[[], Any]) -> int:
         status = _spin(node, executor, stop)
     finally:
         ignore_signals()
-        end_surely(status)
+        end_within(status)
         _give_up_priority()
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
@@ -173,8 +173,8 @@ class _TimerEvent(ctypes.Structure):
     )  # fmt: skip
 
 
-def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, even if the middleware hangs; files must be closed and the robot at rest by then.
+def end_within(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
+    """End this process soon, even if the middleware hangs; files must be closed and the robot at rest by then.
 
     Fast DDS sometimes spins forever while a node is destroyed, and holds Python's GIL meanwhile. Neither threads nor
     signal handlers of Python run then; therefore a timer of the operating system calls ``_exit``.
@@ -194,17 +194,17 @@ def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
 class _StopRequest:
     """Stop request by a signal; a node that does not move a robot then ends within 2 s, even during a callback.
 
-    A ``threading.Event`` would not do, as its lock is not reentrant: a second signal during the handler of the first
+    A ``threading.Event`` is not suitable, as its lock is not reentrant: a second signal during the handler of the first
     signal would wait for a lock of its own thread, forever or until further signals overflow the stack.
     """
 
     def __init__(self, moves_nothing: bool) -> None:
-        self.made, self._moves_nothing = False, moves_nothing
+        self.requested, self._moves_nothing = False, moves_nothing
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        first, self.made = not self.made, True  # must come first: the next signal may arrive at any time
+        first, self.requested = not self.requested, True  # must come first: the next signal may arrive at any time
         if first and self._moves_nothing:  # a long callback must not delay the end of the process
-            end_surely(0, _CALLBACK_END_S)
+            end_within(0, _CALLBACK_END_S)
 
 
 class _Requests:
@@ -221,7 +221,7 @@ class _Requests:
             count.num_services, count.num_events, node.context.handle)  # fmt: skip
 
     def wait(self, seconds: float) -> bool:
-        """Return True as soon as a request waits, False after a time."""
+        """Return True as soon as a request is pending, or False after ``seconds``."""
         self._wait_set.clear_entities()
         for service in self._services:
             self._wait_set.add_service(service)
@@ -244,22 +244,22 @@ class TickedSpin:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
         self._callbacks_s = getattr(node, "callbacks_s", _CALLBACK_PERIOD_S)
         self._requests = None if hasattr(node, "callbacks_s") else _Requests(node)
-        self._due = self._look = time.monotonic()
+        self._next_tick = self._next_callbacks = time.monotonic()
 
     def spin_once(self) -> None:
         """Wait until a tick or a check for callbacks is due or a request comes; run waiting callbacks, then tick."""
-        seconds = max(min(self._due, self._look) - time.monotonic(), 0.0)
+        seconds = max(min(self._next_tick, self._next_callbacks) - time.monotonic(), 0.0)
         if self._requests is None:
             time.sleep(seconds)
         elif self._requests.wait(seconds):
-            self._due = self._look = time.monotonic()
+            self._next_tick = self._next_callbacks = time.monotonic()
         now = time.monotonic()
-        if now >= self._look:
-            self._look = now + self._callbacks_s
+        if now >= self._next_callbacks:
+            self._next_callbacks = now + self._callbacks_s
             self._run_callbacks()
         now = time.monotonic()
-        if now >= self._due:
-            self._due += self._period * (1 + (now - self._due) // self._period)
+        if now >= self._next_tick:
+            self._next_tick += self._period * (1 + (now - self._next_tick) // self._period)
             self._tick()
 
     def _run_callbacks(self) -> None:
@@ -294,7 +294,7 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
             spin_once()
             if getattr(node, "done", False):
                 return 0
-            if stop.made and not ending:
+            if stop.requested and not ending:
                 ending = True
                 if node.get_clock().ros_time_is_active:  # simulated time may stand still
                     latest = time.monotonic() + LONGEST_END_S

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.spatial.transform import Rotation, Slerp
+from scipy.spatial.transform import Rotation
 
-from inertid_ros.core.arrays import Array, checked_quaternions, skew
+from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, body_rate, checked_quaternions, rotate_back
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia
 from inertid_ros.data.recording import Recording
@@ -31,8 +31,10 @@ from .payload import Quantity
 
 _MAX_ROWS = 4000  # samples of all recordings together
 _MAX_VALUE = 1e6  # m, N or N m; larger values are no measurements
-_MIN_DYNAMIC_RATE_HZ = 40.0  # minimum sample rate for the computation of accelerations
+_MIN_DYNAMIC_RATE_HZ = 8.0  # minimum sample rate for the computation of accelerations
 _CUTOFF_HZ = 5.0  # cutoff of motion and wrench, if accelerations are computed; people and arms turn tools more slowly
+_CUTOFF_PER_RATE = 0.125  # largest cutoff; accelerations of a tool that moves faster are not resolved
+_HUBER = 2.0  # deviations; samples of moves that are too fast for the sample rate deviate more, and count less
 _REWEIGHTINGS, _MAX_STEPS = 5, 20  # updates of the weights, and steps of each fit
 _MAX_MASS_DEVIATION = 0.2  # share of the mass; small rotations of the sensor do not separate its load from its bias
 _MAX_INERTIA_DEVIATION = 0.2  # share of the inertia's largest element; a less certain inertia is not reported
@@ -67,7 +69,7 @@ class ForceSensorLoad:
     inertia : (3, 3), about the centre of mass [kg m^2]; None if the motion does not determine it.
     bias : (6,), wrench of the sensor without load [N, N m].
     tilt : (3,), rotation vector of the sensor relative to the axes of its recorded pose [rad].
-    deviations : standard deviations of mass, com, bias and tilt.
+    deviations : standard deviations of mass, com, bias, tilt, and of the inertia unless it is None.
     noise : (6,), root mean square of the residuals [N, N m].
     reversed : True if the sensor reports the wrench that its load exerts, which has the opposite sign.
     """
@@ -112,8 +114,8 @@ class ForceSensorLoad:
 def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
     """Return wrench and regressor of a sensor that moves along given poses.
 
-    Wrench and regressor pass the same low-pass. If the sample rate is too low for accelerations, every sample is
-    treated as at rest, without a low-pass.
+    Wrench and regressor pass the same low-pass. Below 8 Hz, accelerations are not resolved: every sample is treated
+    as at rest, without a low-pass.
 
     Parameters
     ----------
@@ -132,37 +134,40 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     good = ~invalid & (np.abs(poses) < _MAX_VALUE).all(axis=1) & (np.abs(wrench) < _MAX_VALUE).all(axis=1)
     if good.sum() < 20:
         raise RecordingError(f"{recording.name}: {good.sum()} samples with pose and wrench; record at least 20")
-    time, position, turned, wrench = recording.time[good], poses[good, :3], quaternions[good], wrench[good]
-    turned = Rotation.from_quat(turned)
-    if 1 / float(np.median(np.diff(time))) < _MIN_DYNAMIC_RATE_HZ:
+    time, quaternions, wrench = recording.time[good], quaternions[good], wrench[good]
+    poses = np.hstack([poses[good, :3], quaternions])
+    rate = 1 / float(np.median(np.diff(time)))
+    if rate < _MIN_DYNAMIC_RATE_HZ:
         still = np.zeros((len(time), 3))
-        return SensorMotion(wrench, _regressor(turned.inv().apply(-gravity), still, still), False)
-    pieces = np.split(np.arange(len(time)), np.flatnonzero(np.diff(time) > 1 / _CUTOFF_HZ) + 1)
+        return SensorMotion(wrench, _regressor(rotate_back(quaternions, still - gravity), still, still), False)
+    cutoff = min(_CUTOFF_HZ, _CUTOFF_PER_RATE * rate)
+    pieces = np.split(np.arange(len(time)), np.flatnonzero(np.diff(time) > 1 / cutoff) + 1)
     spans = [float(time[rows[-1]] - time[rows[0]]) for rows in pieces]
-    long = [rows for rows, s in zip(pieces, spans, strict=True) if len(rows) * (s - 2 / _CUTOFF_HZ) > 22 * s]
+    long = [rows for rows, s in zip(pieces, spans, strict=True) if len(rows) * (s - 2 / cutoff) > 22 * s]
     if not long:
         raise RecordingError(
-            f"{recording.name}: lasts {max(spans):.2g} s without a gap, too short for the low-pass at {_CUTOFF_HZ:g}"
-            " Hz; record at least 1 s, better some ten seconds")
-    moved = [_low_passed(time[rows], position[rows], turned[rows], wrench[rows], gravity) for rows in long]
+            f"{recording.name}: lasts {max(spans):.2g} s without a gap, too short for the low-pass at {cutoff:g}"
+            f" Hz; record at least {max(1.0, 2 / cutoff + 25 / rate):.2g} s, preferably 10 s or more")
+    moved = [_low_passed(time[rows], poses[rows], wrench[rows], gravity, cutoff) for rows in long]
     wrench, regressor = (np.concatenate(parts) for parts in zip(*moved, strict=True))
     return SensorMotion(wrench, regressor, True)
 
 
-def _low_passed(time: Array, position: Array, turned: Rotation, wrench: Array, gravity: Array) -> tuple[Array, Array]:
+def _low_passed(
+    time: Array, poses: Array, wrench: Array, gravity: Array, cutoff_hz: float
+) -> tuple[Array, Array]:
     """Low-passed wrench and regressor of a piece of a recording without gaps."""
     even, period = np.linspace(time[0], time[-1], len(time), retstep=True)
-    margin = round(1 / _CUTOFF_HZ / period)
-    position, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (position, wrench))
-    turned = Slerp(time, turned)(even)
-    velocity = np.gradient(position, period, axis=0)
-    acceleration = np.gradient(velocity, period, axis=0)[1:-1]
-    rate = (turned[:-2].inv() * turned[2:]).as_rotvec() / (2 * period)
-    force = turned[1:-1].inv().apply(acceleration - gravity)
-    regressor = _regressor(force, rate, np.gradient(rate, period, axis=0))
-    low_pass = scipy.signal.butter(2, min(2 * _CUTOFF_HZ * period, 0.8), output="sos")
+    margin = round(1 / cutoff_hz / period)
+    poses, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (poses, wrench))
+    spline = scipy.interpolate.make_interp_spline(even, poses, 5)
+    pose, first, second = (spline(even, order) for order in range(3))
+    quaternion = pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
+    force = rotate_back(quaternion, second[:, :3] - gravity)
+    regressor = _regressor(force, *(body_rate(quaternion, derivative[:, 3:]) for derivative in (first, second)))
+    low_pass = scipy.signal.butter(2, 2 * cutoff_hz * period, output="sos")
     inside = slice(margin, -max(margin, 1))
-    wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[inside] for x in (wrench[1:-1], regressor))
+    wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[inside] for x in (wrench, regressor))
     return wrench, regressor
 
 
@@ -205,12 +210,13 @@ def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
         columns = (whole[:, :, linear] / noise[:, None]).reshape(-1, len(linear))
         x[linear] = np.linalg.lstsq(columns, (wrench / noise).ravel(), rcond=None)[0]
         noise = np.maximum(residual(x[used]).std(axis=0) * noise, 1e-9)
-    steps = {"x_scale": "jac", "max_nfev": _MAX_STEPS}
+    steps = {"x_scale": "jac", "max_nfev": _MAX_STEPS, "loss": "huber", "f_scale": _HUBER}
     for _ in range(_REWEIGHTINGS):
         fit = scipy.optimize.least_squares(lambda values: residual(values).ravel(), x[used], **steps)
         x[used], left = fit.x, residual(fit.x)
-        noise = np.maximum(left.std(axis=0) * noise, 1e-9)
-    correlated = max(_correlation(column) for column in left.T)
+        noise = np.maximum(MAD_TO_DEVIATION * np.median(np.abs(left), axis=0) * noise, 1e-9)
+    left = residual(x[used])
+    correlated = max(_correlation(column) * float(np.mean(column**2)) for column in left.T)
     size = np.maximum(np.linalg.norm(fit.jac, axis=0), 1e-300)
     information = (fit.jac / size).T @ (fit.jac / size) + _RIDGE_SHARE * np.eye(len(used))
     covariance = np.zeros((len(x), len(x)))
@@ -237,25 +243,27 @@ def _correlation(residual: Array) -> float:
 
 
 def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSensorLoad:
-    sign = 1.0 if x[0] >= 0 else -1.0
-    mass, mounted = sign * float(x[0]), Rotation.from_rotvec(x[_TILT]).inv()
-    deviation = np.sqrt(np.diagonal(covariance))
+    sign, deviation = 1.0 if x[0] >= 0 else -1.0, np.sqrt(np.diagonal(covariance))
+    mass = sign * float(x[0])
     if not deviation[0] < _MAX_MASS_DEVIATION * mass:
         raise RecordingError(
             f"the motion does not separate load and bias (mass {mass:.3g} kg, standard deviation {deviation[0]:.2g}"
             " kg); turn the sensor far about two axes while it is recorded")
-    com = mounted.apply(x[1:4] / x[0])
-    # In the axes of the sensor the centre of mass turns with the tilt.
-    slope = mounted.as_matrix() @ np.hstack([-x[1:4, None] / x[0] ** 2, np.eye(3) / x[0], skew(x[1:4] / x[0])])
-    moved = np.r_[_BODY, _TILT]
-    of_com = np.sqrt(np.diagonal(slope @ covariance[np.ix_(moved, moved)] @ slope.T))
-    body, inertia = sign * x[:10], None
-    largest = np.abs(inertia_about_origin(body)).max()
-    about_com = mounted.as_matrix() @ mass_com_inertia(body).inertia @ mounted.as_matrix().T
+
+    def com_and_inertia(x: Array) -> Array:
+        """Centre of mass and inertia about it, in the axes of the sensor, which turn with the tilt."""
+        turn = Rotation.from_rotvec(x[_TILT]).as_matrix().T
+        about_com = mass_com_inertia(sign * x[:10]).inertia
+        return np.concatenate([turn @ x[1:4] / x[0], (turn @ about_com @ turn.T).ravel()])
+
+    slope = scipy.optimize.approx_fprime(x, com_and_inertia)
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", slope, covariance, slope))
+    com, inertia = np.split(com_and_inertia(x), [3])
+    deviations = {"mass": deviation[0], "com": spread[:3], "bias": deviation[_BIAS], "tilt": deviation[_TILT]}
+    about_com, largest = inertia.reshape(3, 3), np.abs(inertia_about_origin(sign * x[:10])).max()
     shown = largest > 0 and (deviation[_INERTIA] < _MAX_INERTIA_DEVIATION * largest).all()
     if shown and np.linalg.eigvalsh(about_com)[0] > 0:
-        inertia = about_com
-    deviations = {"mass": deviation[0], "com": of_com, "bias": deviation[_BIAS], "tilt": deviation[_TILT]}
+        deviations["inertia"] = spread[3:].reshape(3, 3)
     return ForceSensorLoad(
-        mass, com, inertia, x[_BIAS], x[_TILT], {name: np.asarray(value) for name, value in deviations.items()},
-        noise, samples, sign < 0)
+        mass, com, about_com if "inertia" in deviations else None, x[_BIAS], x[_TILT],
+        {name: np.asarray(value) for name, value in deviations.items()}, noise, samples, sign < 0)

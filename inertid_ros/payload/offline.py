@@ -146,8 +146,8 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
         raise ResultError(f"{result.directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.equation_type != "force" or result.model.free:
         raise ResultError(
-            f"{result.directory}: is not of joint torques on a fixed base, but a payload needs them; give such a"
-            " result"
+            f"{result.directory}: was not identified from joint torques on a fixed base; give a result that was, as a"
+            " payload requires"
         )
     keys = ("residual_deviation", "effective_samples")
     with as_written(result.directory / REPORT):

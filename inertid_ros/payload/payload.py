@@ -205,11 +205,11 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
 
     - URScript's ``set_target_payload``: inertia xx, yy, zz, xy, xz, yz about the centre of mass; ``cog`` from the tool
       flange, whose frame is ``tool0`` in the URDFs of ur_description.
-    - libfranka's ``Robot::setLoad`` and franka_msgs/SetLoad: inertia about the centre of mass, column after column;
+    - libfranka's ``Robot::setLoad`` and franka_msgs/SetLoad: inertia about the centre of mass, column-major;
       ``F_x_Cload`` from the flange, whose frame is ``panda_link8`` or ``fr3_link8`` in the URDFs of franka_description.
-    - Franka Desk: ``endeffector-config.json`` of an end effector archive, with matrices column after column.
+    - Franka Desk: ``endeffector-config.json`` of an end effector archive, with column-major matrices.
     - KUKA's ``LOAD`` and ABB's ``loaddata``: millimetres, and moments about the principal axes through the centre of
-      mass; ``A``, ``B`` and ``C`` turn about z, the new y and the newest x [degrees], ABB's quaternion is w x y z.
+      mass; ``A``, ``B`` and ``C`` rotate about z, the new y and then the new x [degrees]; ABB's quaternion is w x y z.
     - geometry_msgs/InertiaStamped: inertia about the centre of mass.
     """
     mass, com = payload.mass.value, payload.com_vector.tolist()

@@ -288,13 +288,13 @@ class ForceWriter(RowWriter):
             matrix = grouping.matrix[np.ix_(written, equations.body_columns(velocity))]
             expansions.append(block_diag(matrix, np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
-        self._drives: tuple[Samples, drives.DriveMotion] | None = None
+        self._cached_motion: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
         """Motion of the drives, computed once for all batches of the samples."""
-        if self._drives is None or self._drives[0] is not samples:
-            self._drives = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
-        return self._drives[1]
+        if self._cached_motion is None or self._cached_motion[0] is not samples:
+            self._cached_motion = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
+        return self._cached_motion[1]
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (nv, width, k)`` for ``k`` rows of samples."""
@@ -342,7 +342,7 @@ def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -
 def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
     """Generalized force ``(N, c)`` that moves a load ``(nb, 10)`` along the motion of the samples.
 
-    A controller that compensates gravity is assumed to know the load, and takes off its gravity, too.
+    A controller that compensates gravity is assumed to compensate the gravity of the load, too.
     """
     force = rigid_torque(model, load, samples.q, samples.v, samples.a)
     if model.layout.compensation:

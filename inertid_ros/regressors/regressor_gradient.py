@@ -4,12 +4,14 @@ The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated i
 18-40; [Lee2019]_ sec. B.3). The wrench that moves a body, in the root frame, is linear in the parameters of the body.
 Its product with the screw of a joint is the torque of the joint; its components are the reaction wrench at the root.
 The weights of all rows therefore add up to six weights per parameter of a body, ``D_b`` below. These six weights give
-the derivatives by the motion of the body alone; sums over subtrees give the derivatives by the motion of each joint. No
-array of size rows times columns times joints is needed: the gradient costs about two regressors, for any number of
-motion parameters. Rows of the reaction wrench cost nothing more, because their screws are unit vectors.
+the derivatives with respect to the motion of the body alone; sums over subtrees give the derivatives with respect to
+the motion of each joint. No array of size rows times columns times joints is needed: the gradient costs as much as
+about two regressors, for any number of motion parameters. Rows of the reaction wrench add no cost, because their screws
+are unit vectors.
 
-``F`` are the wrenches per unit parameter, ``D_b = sum_j S_j Z_jb``, and ``gV, gA`` the derivatives by the velocity and
-acceleration of body ``b`` at constant placement. The derivatives by the motion of a joint with the screw ``S`` are
+``F`` are the wrenches per unit parameter, ``D_b = sum_j S_j Z_jb``, and ``gV, gA`` the derivatives with respect to the
+velocity and acceleration of body ``b`` at constant placement. The derivatives with respect to the motion of a joint
+with the screw ``S`` are
 
 ``dq: S . sum(u - t) + r . sum(gV + V x* gA) + s . sum gA``,
 ``dv: S . sum(gV + V x* gA) + 2 r . sum gA``,  ``da: S . sum gA``
@@ -107,7 +109,7 @@ def regressor_product_gradient(
 
 
 def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:
-    """Derivatives ``(N, nb, 6)`` by the velocity and by the acceleration of each body, at constant placements."""
+    """Derivatives ``(N, nb, 6)`` with respect to velocity and acceleration of each body, at constant placements."""
     R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
     w, u = state.velocity[..., 3:], state.velocity[..., :3]
     samples, bodies = R.shape[:2]

@@ -215,7 +215,7 @@ class RotorRegressor:
 
 
 class CompensationRegressor:
-    """Regressor of the gravity that a controller takes off the efforts it reports. One object serves one thread."""
+    """Regressor of the gravity that a controller subtracts from the efforts. One object serves one thread."""
 
     def __init__(self, model: RobotModel) -> None:
         self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)

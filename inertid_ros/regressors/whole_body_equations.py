@@ -195,7 +195,7 @@ class MatrixEquations(WholeRowEquations):
     def check(self, samples: Samples) -> None:
         if samples.q.shape[1] != self.count * self.model.layout.size or samples.channels != self.count:
             raise IdentificationError(
-                f"{samples.name}: these samples belong to other equations; create them with samples() of these")
+                f"{samples.name}: these samples belong to other equations; use samples() of these equations")
 
     def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
         """Samples from further data, with the shapes of :meth:`from_matrix`.

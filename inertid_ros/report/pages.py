@@ -253,7 +253,7 @@ def _percent(share: float | None) -> str:
 
 
 def _interval(low: float, high: float, digits: int = 3) -> str:
-    """Format an interval with at least ``digits`` digits, and so many that its ends differ."""
+    """Format an interval with ``digits`` digits, or with more if its ends would otherwise look equal."""
     enough = (more for more in range(digits, 12) if low == high or number(low, more) != number(high, more))
     digits = next(enough, digits)
     return f"{number(low, digits)} to {number(high, digits)}"

@@ -126,7 +126,7 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _compensation(estimate: Estimate) -> list[dict[str, Any]]:
-    """Links of the model whose gravity the controller takes off the efforts."""
+    """Links of the model whose gravity the controller subtracts from the efforts."""
     layout = estimate.layout
     bodies = records(_bodies(estimate, slice(layout.rotor_end, layout.inertial_size)))
     return [{"name": link, **body} for link, body in zip(layout.links, bodies, strict=False)]

@@ -61,7 +61,7 @@ class Result:
     Attributes
     ----------
     model : robot of ``calibrated.urdf`` with stored options; ``model.prior`` is from that file, not the original URDF.
-    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``model.prior_name`` says what ``prior`` is.
+    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``model.prior_name`` describes ``prior``.
     covariance : ``(p, p)``, covariance of the parameters.
     report : content of ``report.json``.
     """

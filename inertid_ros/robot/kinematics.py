@@ -254,7 +254,7 @@ class TreeKinematics:
 
 
 def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
-    """``(3, k)``: translation to the joint frame, rotation at zero position, and their changes by the joint position.
+    """``(3, k)``: translation to the joint frame, rotation at zero position, and their changes with the joint position.
 
     A prismatic joint adds ``q`` times the axis to the translation; a revolute joint adds ``sin q`` and ``1 - cos q``
     times a matrix each to the rotation (Rodrigues).

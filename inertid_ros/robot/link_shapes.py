@@ -21,7 +21,7 @@ _MIN_HALF_WIDTH_SHARE = 0.05  # of the longest chain of joints
 def collision_shapes(
     model: RobotModel, packages: Sequence[str] = ()
 ) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
-    """Usable collision shapes of all links, and by link the reason why a shape is not usable.
+    """Usable collision shapes of all links, and, by link, the reason for each unusable shape.
 
     The folders ``packages`` are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """

@@ -243,8 +243,8 @@ class RobotModel:
         for name in self.wheels.names:
             if name not in commanded.joint_names:
                 raise ModelError(
-                    f"wheel '{name}': is not a joint of the URDF, so that no controller can turn it; add a continuous"
-                    f" joint '{name}' whose child is the wheel")
+                    f"wheel '{name}': the URDF has no joint of this name, so controllers cannot turn the wheel; add a"
+                    f" continuous joint '{name}' whose child is the wheel")
         return commanded
 
     @property
@@ -292,8 +292,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. If not, the
-        model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
+    shapes : whether links without inertia get the inertia of their shapes; reading meshes may take a long time. If not,
+        the model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
 
     Raises
     ------
@@ -369,7 +369,7 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
         return options
     # Write a decimal point, because ROS does not accept an integer for a parameter of type double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
-    mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
+    mimic = f"mimic joints, which are locked with their leaders: {first_few(urdf_joints.followers(root, held))}"
     remedy = f"for another pose, set robot.locked_joints: {{{at}}}"
     log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})

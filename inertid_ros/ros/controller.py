@@ -69,7 +69,7 @@ def of_controller(controller: str, name: str) -> str:
 
 
 def state_topic(node: Node, controller: str) -> str:
-    """Return the topic of the controller's state, beside the topic of its trajectories, which may be remapped.
+    """Return the topic of the controller's state, next to the topic of its trajectories, which may be remapped.
 
     The topic is empty if neither ``controller`` nor a remapping names the controller.
     """

@@ -20,7 +20,7 @@ from inertid_ros.core.inertial_parameters import URDF_INERTIA
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.long_recording import Batch, Block
 from inertid_ros.data.messages import WIDTHS
-from inertid_ros.data.recording import WRENCH_PREFIX
+from inertid_ros.data.recording import COMMAND_CHANNELS, WRENCH_PREFIX
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
@@ -199,7 +199,8 @@ def from_batch(message: SampleBatch) -> Block:
     if len(message.velocity) or not count:
         channels["velocity"] = table("velocity", n)
     channels |= {f"{WRENCH_PREFIX}{frame}": wrench[:, index] for index, frame in enumerate(message.wrench_frames)}
-    channels |= {key: table(key, width) for key, width in WIDTHS.items() if len(getattr(message, key))}
+    widths = {**WIDTHS, **dict.fromkeys(COMMAND_CHANNELS, n)}
+    channels |= {key: table(key, width) for key, width in widths.items() if len(getattr(message, key))}
     stamps = np.array([to_nanoseconds(stamp) for stamp in message.stamps], dtype=np.int64)
     return Block(tuple(message.joint_names), stamps, channels)
 

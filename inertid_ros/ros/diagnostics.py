@@ -53,17 +53,17 @@ def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, 
 
 
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
-    """Return a message if the delay of a stream shows that its stamps are of another clock, else empty.
+    """Return a message if the delay of a stream shows that its stamps come from another clock, else an empty string.
 
-    The default limit assumes that a network delays messages by less than a second.
+    The default ``max_delay_s`` assumes that a network delays messages by less than a second.
     """
     if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
-        return f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
+        return f"stamps are off by {abs(report.delay_s):.3f} s; check the clocks and use_sim_time"
     return ""
 
 
 def gaps_between(messages: str, report: StreamReport) -> str:
-    """Return a message if a stream has gaps, else empty."""
+    """Return a message if a stream has gaps, else an empty string."""
     return f"gaps between {messages}; check the network and the load of the machine" if report.gaps else ""
 
 

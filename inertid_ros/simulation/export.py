@@ -94,10 +94,10 @@ class Export:
 
 
 def export(result: Result, name: str, onto: str | Path = "") -> Export:
-    """Write a result in the format ``name`` of :data:`TERMS`; MJCF anew, or into the MJCF ``onto`` with its joints.
+    """Write a result in the format ``name`` of :data:`TERMS`; MJCF as a new model, or into the joints of ``onto``.
 
     Raises ModelError: the base is free, a body is not consistent, MuJoCo is not installed or refuses the model, or
-    ``onto`` is no MJCF or belongs to another robot.
+    ``onto`` is not an MJCF file or belongs to another robot.
     """
     model, layout = result.model, result.model.layout
     if model.free:
@@ -194,12 +194,12 @@ def _read_mjcf(path: str | Path) -> etree._Element:
 
 
 def _check_joints(joints: Mapping[str, etree._Element], names: list[str], onto: str | Path) -> None:
-    """Refuse an MJCF that lacks joints of the URDF, or that has others on the robot."""
+    """Refuse an MJCF that lacks joints of the URDF, or whose robot has further joints."""
     _check_names(names, joints, onto)
     bodies = {joints[name].getparent() for name in names}
     moved = {str(joint.get("name")) for body in bodies for joint in body.iter("joint", "freejoint")}
     if others := sorted(moved - set(names)):
-        raise ModelError(f"{onto}: joint {first_few(others)} on the robot is not in the URDF; remove it from the MJCF")
+        raise ModelError(f"{onto}: joints that are not in the URDF move the robot ({first_few(others)}); remove them")
     if len(bodies) < len(names):
         raise ModelError(f"{onto}: a body has several joints, and the URDF has a link between them; split the body")
 

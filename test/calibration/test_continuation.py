@@ -166,8 +166,8 @@ def test_what_cannot_be_averaged_is_refused_in_one_line(case, yesterday, sister,
     report = tmp_path / "rejected" / "report.json"
     report.write_text(json.dumps({**json.loads(report.read_text()), "status": "rejected"}))
     second, message = {
-        "robot": ("other.urdf", r"other.urdf: is of another robot .*other places or axes.*; give a result or URDF"),
-        "link": ("renamed.urdf", r"renamed.urdf: is of another robot .*hand in place of link2"),
+        "robot": ("other.urdf", r"other.urdf: belongs to another robot .*other places or axes.*; give a result or"),
+        "link": ("renamed.urdf", r"renamed.urdf: belongs to another robot .*hand in place of link2"),
         "shape": ("far.urdf", r"'link0' weighs .* kg or more, but .* kg in the mean, .*; leave the odd one out"),
         "rejected": ("rejected", "rejected: was rejected and cannot be a prior .*; give a good result"),
         "nothing": ("absent", "absent: no such result directory; check the path"),

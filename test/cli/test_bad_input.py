@@ -377,7 +377,7 @@ def test_inertias_in_kg_mm2_are_refused_with_the_factor(folder, refused):
         (("--set", "constraints.fixed=[ghost.m]"), "constraints: no parameter 'ghost.m'"),
         (("--lock", "ghost=1"), "good.urdf: locked joint 'ghost': the URDF has no movable joint of this name"),
         (("--lock", "joint1"), "--lock: 'joint1' is not JOINT=POSITION"),
-        (("--validate", "good.npz"), "good.npz: is fitted and cannot validate the fit too"),
+        (("--validate", "good.npz"), "good.npz: is used in the fit, so it cannot validate the fit"),
         (("--validate", "absent"), "absent: no such file; give"),
         (("--output", "good.npz"), "good.npz: is a file; choose a directory"),
         (("--output", "good_bag"), "good_bag: exists and is not empty"),

@@ -146,7 +146,7 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
     assert status == 2 and "information.npz: no such file" in err and "identify again" in err
     (folder / "robot.urdf").write_text(synthetic_case(8, recordings=0).given.urdf)
     status, _, err = _excite(capsys, "--prior", "result", output="other")
-    assert status == 2 and "result: is of another robot" in err
+    assert status == 2 and "result: belongs to another robot" in err
 
 
 @pytest.mark.parametrize(

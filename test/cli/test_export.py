@@ -64,7 +64,7 @@ def test_samples_are_consistent(result, tmp_path, capsys):
     (["missing", "--to", "csv"], "no such result directory; check the path"),
     (["empty", "--to", "csv"], "has no parameters.yaml and is not a result directory"),
     (["damaged", "--to", "csv"], "parameters.yaml: is damaged"),
-    (["result", "--to", "csv", "--onto", "a.xml"], "--onto needs --to mjcf; leave it out"),
+    (["result", "--to", "csv", "--onto", "a.xml"], "--onto works only with --to mjcf; leave --onto out, or"),
     (["result", "--to", "mjcf", "--onto", "a.xml"], "a.xml: No such file or directory; correct the path"),
     (["result", "--to", "mjcf", "--onto", "result/calibrated.urdf"], "is a <robot>; give the <mujoco> file"),
     (["result", "--to", "mjcf", "--onto", "result/parameters.yaml"], "is not XML"),

@@ -108,7 +108,7 @@ CASES = {
         (("excitation.balance.support={x: [-2, 2, 2, -2], y: [-2, -2, 2, 2]}",),),
     ),
     "more parameters than there are": Case(
-        arm(), ("excitation.kept_parameters=500",), "lower it, or 0 for all", (("excitation.kept_parameters=0",),),
+        arm(), ("excitation.kept_parameters=500",), "lower it, or set 0 for all", (("excitation.kept_parameters=0",),),
     ),
     "unlimited joint without speed": Case(
         arm("", kind="continuous"), (), "limits.velocity",

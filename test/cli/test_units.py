@@ -63,8 +63,8 @@ def run(folder, monkeypatch, capsys, tmp_path):
 REFUSED = {("degrees", "init"), ("degrees", "excite"), ("some", "init"), ("some", "excite"),
     *(("millimetres", command) for command in COMMANDS)}
 TOLD = {
-    "degrees": ("looks like degrees, also for 5 other joints", "0.0174533", "limits.position: {shoulder_pan_joint: [-"),
-    "some": ("looks like degrees, also for 1 other joints", "0.0174533", "limits.position: {elbow_joint: [-3.142, 3"),
+    "degrees": ("looks like degrees (and 5 more)", "0.0174533", "limits.position: {shoulder_pan_joint: [-"),
+    "some": ("looks like degrees (and 1 more)", "0.0174533", "limits.position: {elbow_joint: [-3.142, 3"),
     "speeds": ("looks like degrees per second", "0.0174533", "limits.velocity: {shoulder_pan_joint: 3.15"),
     "millimetres": ("lengths seem to be in millimetres", "by 0.001", "multiply xyz of every <origin>"),
     "grams": ("masses are in grams", "by 1e-3", "multiply masses and inertias"),

@@ -40,8 +40,8 @@ def _measured(model, truth, rng, samples: Samples) -> Samples:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: s.select(slice(1)), "1 usable samples of joint 'joint0', and as many parameters"),
-        (lambda s: s.select(slice(10)), "10 usable samples of joint 'joint0', and as many"),
+        (lambda s: s.select(slice(1)), r"too few usable samples of joint 'joint0' \(1\)"),
+        (lambda s: s.select(slice(10)), r"too few usable samples of joint 'joint0' \(10\)"),
         (lambda s: replace(s, tau=np.full_like(s.tau, 3.0)), "effort of joint 'joint0' is 3 throughout while it moves"),
         (lambda s: replace(s, tau=0 * s.tau), "effort is zero throughout"),
         (lambda s: replace(s, tau=1e-12 * s.tau), "check units")])

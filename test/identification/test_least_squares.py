@@ -337,8 +337,8 @@ def test_identify_takes_estimators_by_name(name):
     ("change", "options", "message"),
     [
         (lambda s: [], LeastSquaresOptions(), "no recordings"),
-        (lambda s: [s.select(slice(1))], LeastSquaresOptions(), "as many parameters to fit"),
-        (lambda s: [s.select(slice(3))], LeastSquaresOptions(rank="held_out"), "as many parameters to fit"),
+        (lambda s: [s.select(slice(1))], LeastSquaresOptions(), "to fit its parameters"),
+        (lambda s: [s.select(slice(3))], LeastSquaresOptions(rank="held_out"), "to fit its parameters"),
         (lambda s: [replace(s, tau=0 * s.tau)], LeastSquaresOptions(), "effort is zero"),
         (lambda s: [replace(s, mask=s.mask & False)], LeastSquaresOptions(), "no usable sample")])
 def test_useless_data_is_refused(change, options, message):

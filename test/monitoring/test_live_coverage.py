@@ -44,7 +44,7 @@ def blocks(recording: Recording, size: int = 37, velocity: bool = True):
 
 
 def shares(live: LiveCoverage) -> np.ndarray:
-    return np.array([each.torque_deviation for each in live.joints()])
+    return np.array([each.torque_deviation for each in live.coverage()])
 
 
 @pytest.mark.parametrize("velocity", [True, False])
@@ -52,7 +52,7 @@ def test_it_tells_about_what_the_result_will_tell(velocity: bool):
     model = model_of()
     made = recording(model)
     live, so_far = LiveCoverage(model), []
-    assert live.joints() == ()
+    assert live.coverage() == ()
     for index, block in enumerate(blocks(made, velocity=velocity)):
         live.add(block)
         if index % 30 == 29:
@@ -67,7 +67,7 @@ def test_the_joint_that_stands_still_is_named_first():
     live = LiveCoverage(model)
     for block in blocks(recording(model, still=(1,))):
         live.add(block)
-    found = live.joints()
+    found = live.coverage()
     assert found[1].torque_deviation > 3 * found[0].torque_deviation and not found[1].reversals
     assert still_needed(found).startswith(f"{model.joint_names[1]}: move it through more of its range and faster")
 

@@ -227,7 +227,7 @@ def test_nothing_is_known_of_the_robot_or_its_controller(tmp_path: Path) -> None
         assert "the parameter controller is empty" in feed.problem()
         feed.receive_description(String(data=URDF.replace("elbow", "wrist")))
         assert feed.problem() == (
-            "robot_description: is of another robot than before; restart feed_forward to change the robot")
+            "robot_description: describes another robot than before; restart feed_forward to change the robot")
         feed.receive_description(String(data=URDF))
         assert "the parameter controller is empty" in feed.problem()
 

@@ -51,7 +51,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("cut", "is not JSON"), ("changed", "is damaged"), ("version", "another version"), ("missing", "is damaged"),
+        ("cut", "invalid JSON"), ("changed", "is damaged"), ("version", "another version"), ("missing", "is damaged"),
         ("binary", "is not text"), ("folder", "cannot be read"),
     ],
 )  # fmt: skip

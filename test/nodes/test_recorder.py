@@ -10,7 +10,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from support.nodes.ros_client import RosClient, ros_client_in
 
@@ -144,6 +144,25 @@ def test_two_publishers_without_stamps_become_one_recording(ros: RosClient) -> N
     assert (np.diff(left) >= 0).all() and (np.diff(right) >= 0).all()
     assert np.ptp(right) / np.ptp(left) == pytest.approx(sent[1] / sent[0], abs=0.1)
     assert np.isfinite(recording.repairs.arrival_jitter)
+
+
+def test_commands_reach_bag_and_batches(ros: RosClient) -> None:
+    """Numbers without a stamp count at their arrival, and go to the joints that the parameter names."""
+    batches = ros.listen(SampleBatch, "recorder/batch", BATCH)
+    start_recorder(ros, {"commands": "controller/commands", "command_joints": ["b", "a"]})
+    source = Source(ros)
+    numbers = ros.node.create_publisher(Float64MultiArray, "controller/commands", 10)
+    ros.node.create_timer(0.005, lambda: numbers.publish(Float64MultiArray(data=[2.0, 1.0])))
+    ros.until(lambda: source.publisher.get_subscription_count() and numbers.get_subscription_count(), "discovery")
+    assert ros.trigger("recorder/start").success
+    ros.until(lambda: sum(len(batch.stamps) for batch in batches) > 50, "samples")
+    assert ros.trigger("recorder/stop").success
+    ros.until(lambda: batches[-1].last, "last batch")
+    sent = np.concatenate([from_batch(batch).channels["command_position"] for batch in batches if batch.stamps])
+    wanted = RecordingTopics(commands="/controller/commands", command_joints=("b", "a"))
+    recording = load_recording(ros.folder / "recordings" / "recording_001", wanted)
+    for commands in (sent, recording.command_position):
+        assert len(commands) > 50 and (commands == [1.0, 2.0]).all()
 
 
 def test_recorder_behind_its_queue_records_from_start_to_stop(ros: RosClient) -> None:

@@ -31,7 +31,7 @@ def test_a_recording_begins_anew_by_name_and_by_sequence():
     for name, sequence in (("one", 0), ("two", 0), ("two", 0)):
         coverage.add(MODEL, name, sequence, block())
         assert filled(coverage).recording == name and not filled(coverage).joint_names
-        coverage.work_out()
+        coverage.update()
         status = filled(coverage)
         assert status.joint_names == list(MODEL.joint_names) and np.isfinite(status.torque_deviation).all()
     coverage.add(MODEL, "two", 1, block(start=5.0))
@@ -43,5 +43,5 @@ def test_what_cannot_be_worked_out_is_left_empty(model):
     """No robot description yet, or other joints than the robot's: told where the recording is identified."""
     coverage = RecordingCoverage()
     coverage.add(model, "one", 0, block(("a", "b")))
-    coverage.work_out()
+    coverage.update()
     assert filled(coverage).recording == "one" and not filled(coverage).joint_names

@@ -10,7 +10,7 @@ from support.paths import ROOT
 from inertid_ros.config.nodes import declared
 from inertid_ros.config.option_fields import Option
 
-TABLES, NOT_THERE = (ROOT / "docs" / "modes.md").read_text(encoding="utf-8").split("\n## Not there\n")
+TABLES, NOT_THERE = (ROOT / "docs" / "modes.md").read_text(encoding="utf-8").split("\n## Not implemented\n")
 HEADER = "method | source | key or command | node or launch file | example | test"
 LINES = re.findall(r"^\| (.*) \|$", TABLES, re.M)
 ROWS = [line.split(" | ") for line in LINES if line != HEADER]

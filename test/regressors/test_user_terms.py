@@ -60,7 +60,7 @@ def test_configured_terms():
     assert first == UserTerm("a", "joint0", ("abs(v)*v",), non_negative=True)
     assert second == UserTerm("b", "joint1", ("v**3",))
     for wrong, reason in (
-            ({"shape": "counterbalance", "expressions": ("q",)}, "give one of them"), ({}, "give one of them"),
+            ({"shape": "counterbalance", "expressions": ("q",)}, "give either shape or"), ({}, "give either shape or"),
             ({"expressions": ("x*q",)}, "uses x"),
             ({"shape": "counterbalance", "values": (1.0,)}, "one for each of 2 formulas")):
         with pytest.raises(ConfigurationError, match=reason):

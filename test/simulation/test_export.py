@@ -257,7 +257,7 @@ def test_an_mjcf_with_other_frames_is_updated(seed, tmp_path):
     ("</worldbody>", "", "is not XML"),
     ('type="hinge"', 'type="slide"', "the axis of joint 'joint0' is not that of the URDF"),
     ('axis="', 'axis="-', "the axis of joint"),
-    ("</joint>", "</joint>", "joint extra on the robot is not in the URDF"),
+    ("</joint>", "</joint>", "joints that are not in the URDF move the robot"),
 ])
 def test_another_mjcf_is_refused(tmp_path, old, new, message):
     model = load_model(random_urdf(np.random.default_rng(0), 3, branched=False).replace("prismatic", "revolute"))
@@ -265,7 +265,7 @@ def test_another_mjcf_is_refused(tmp_path, old, new, message):
     text = export(result, "mjcf").text
     if message == "is a <robot>":
         text = model.urdf
-    elif message == "joint extra on the robot is not in the URDF":
+    elif message == "joints that are not in the URDF move the robot":
         extra = '<body><joint name="extra"/><geom size="1"/></body><body name="link2"'
         text = text.replace('<body name="link2"', extra)
     path = tmp_path / "given.xml"

@@ -79,7 +79,7 @@ def test_wheels_keep_their_velocity_limit(truth: RobotModel) -> None:
 def test_what_cannot_be_commanded_is_named(truth: RobotModel) -> None:
     wheel = WheelOptions(0.1, "L0", (1.0, 0.0, 0.0))
     other = load_model(truth.urdf, attrs.evolve(OPTIONS, wheels={"flywheel": wheel}))
-    with pytest.raises(ModelError, match="wheel 'flywheel': is not a joint of the URDF, so that no controller"):
+    with pytest.raises(ModelError, match="wheel 'flywheel': the URDF has no joint of this name, so controllers"):
         _ = other.commanded
     space = Workspace.of(truth, LimitOptions(), EXCITATION)
     with pytest.raises(ExcitationError, match="set excitation.kind and excitation.validation_kind to combinations"):

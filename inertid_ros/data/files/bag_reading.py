@@ -115,12 +115,7 @@ class _Source:
     def take(self) -> list[Columns]:
         """Columns of the messages since the last call, one entry per source of messages."""
         parts = [part for columns in self._columns.values() for part in columns.columns()]
-        commands, joints = (self.topics.commands, self.topics.controller_state), self.topics.command_joints
-        for part in parts:
-            if part.type == msg.NUMBERS and part.values["position"].shape[1] != len(joints):
-                raise RecordingError(
-                    f"{self.name}: {part.topic} commands {part.values['position'].shape[1]} joints, and"
-                    f" topics.command_joints names {len(joints)}; set it to the parameter joints of its controller")
+        commands, joints = msg.command_topics(self.topics), self.topics.command_joints
         return [
             replace(part, type=msg.CONTROLLER_STATE, source=joints or part.source) if part.topic in commands else part
             for part in parts]
@@ -129,7 +124,7 @@ class _Source:
         channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in self.topics.wrenches.values() if wrench.frame]
         for message_type in msg.base_topics(self.topics).values():
             channels += msg.CHANNELS[message_type]
-        if self.topics.commands or self.topics.controller_state:
+        if msg.command_topics(self.topics):
             channels.append(COMMAND_CHANNELS[0])
         return RecordingAssembler(self.name, joints, channels, self.topics.max_wrench_gap_s, expected)
 
@@ -222,7 +217,7 @@ def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
         if part.topic in tares:
             continue
         if part.type == msg.CONTROLLER_STATE:
-            _add_commands(assembler, part)
+            assembler.add_commands(part.source, part.stamps_ns, part.values)
             continue
         for channel, values in part.values.items():
             if channel == "wrench":
@@ -230,17 +225,6 @@ def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
                 assembler.add(f"{WRENCH_PREFIX}{part.source[0]}", part.stamps_ns, values - tare)
             else:
                 assembler.add(channel, part.stamps_ns, values)
-
-
-def _add_commands(assembler: RecordingAssembler, part: Columns) -> None:
-    """Add commands in the order of the joints; NaN for joints without a command."""
-    columns = [part.source.index(joint) if joint in part.source else -1 for joint in assembler.joint_names]
-    if max(columns, default=-1) < 0:
-        return
-    for channel, values in part.values.items():
-        if values.shape[1] == len(part.source):
-            rows = np.where(np.array(columns) < 0, np.nan, values[:, columns])
-            assembler.add(f"command_{channel}", part.stamps_ns, rows)
 
 
 def _check_stamps(name: str, stamps: np.ndarray) -> None:

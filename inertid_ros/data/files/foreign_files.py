@@ -59,7 +59,7 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; save it again") from None
     except NotImplementedError:
-        raise RecordingError(f"{path}: is of version 7.3 of MATLAB's files; save(file, '-v7') in MATLAB") from None
+        raise RecordingError(f"{path}: is a MATLAB file of version 7.3; save it with save(file, '-v7')") from None
     except Exception as error:  # the library raises errors of any type for damaged files
         raise RecordingError(f"{path}: cannot be read as MATLAB file ({type(error).__name__}); save it again") from None
     structs = [value for value in variables.values() if isinstance(value, dict)]

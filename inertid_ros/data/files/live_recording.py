@@ -124,6 +124,16 @@ class LiveRecording:
             return self._refuse(error)
         return True
 
+    def add_commands(self, topic: int, data: bytes, joints: Sequence[str], stamp_ns: int,
+            values: Mapping[str, Array]) -> bool:
+        """Take a message with commands (see :meth:`.RecordingAssembler.add_commands`); False if rejected."""
+        try:
+            self.assembler.add_commands(joints, stamp_ns, values)
+            self._write(topic, stamp_ns, data)
+        except RecordingError as error:
+            return self._refuse(error)
+        return True
+
     def reject(self, reason: str) -> None:
         """Count a message that could not be read."""
         self.last_error = reason

@@ -151,7 +151,7 @@ class McapFile(StorageFile):
             return
         offsets, lengths = records.offsets[chosen], records.lengths[chosen]
         if lengths.min() < _MESSAGE_HEAD.itemsize:
-            raise ValueError("holds a message without a head")
+            raise ValueError("holds a message that is shorter than its header")
         heads = pieces(content, offsets, _MESSAGE_HEAD.itemsize).view(_MESSAGE_HEAD)[:, 0]
         if heads["time"].max() >= LATEST_NS:
             raise ValueError("holds a message without a time")

@@ -101,7 +101,7 @@ def columns_read(path: Path, columns: Mapping[str, np.ndarray]) -> dict[str, np.
         try:
             return np.column_stack([arrays[index] for index in taken]).astype(float)
         except (TypeError, ValueError) as error:  # text, or lists of different lengths
-            raise RecordingError(f"{path}: a column of a joint holds no numbers ({error}); export it again") from None
+            raise RecordingError(f"{path}: not all values of a joint are numbers ({error}); export it again") from None
 
     return _content(path, _Table(list(single), numbers,
         lambda index: str(arrays[index][0]) if len(arrays[index]) else ""))
@@ -168,7 +168,7 @@ def _counted_alike(joints: Sequence[str], channels: dict[str, np.ndarray]) -> di
 
 
 def _check_siblings(path: Path, columns: Iterable[_Column]) -> None:
-    """Refuse a table of positions alone if a file beside it, named alike, seems to hold the efforts."""
+    """Refuse a table of positions alone if a file with a similar name in its folder seems to hold the efforts."""
     if any(column.quantity == "effort" for column in columns):
         return
     words = re.split(r"([_.\s-])", path.name)
@@ -244,8 +244,8 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
             return [(index, _factor(path, name, unit))]
     shown = ", ".join(header[:_MAX_NAMED])
     raise RecordingError(
-        f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}; if the rows are even, for example at"
-        f" 100 Hz: {_ADD_TIME} {path} > timed.csv")
+        f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}; if the rows are evenly spaced, for"
+        f" example at 100 Hz: {_ADD_TIME} {path} > timed.csv")
 
 
 def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:

@@ -114,7 +114,7 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
     """Cut out the few seconds in which a moving joint accelerates far more than usual.
 
-    A delayed controller catches up with its trajectory in a leap. A leap of some tenths of a second dominates the
+    A delayed controller catches up with its trajectory in a leap. A leap of a few tenths of a second dominates the
     spectrum of a minute, but the bandwidth must describe the usual motion. Frequent leaps belong to the motion and
     stay. Pieces are positions ``(N, n)`` [rad or m] and their period [s].
     """

@@ -153,7 +153,7 @@ def base_acceleration(
 
 
 def _check_twist(name: str, measured: Array, of_pose: Array) -> None:
-    """Refuse a twist ``(N, 6)`` that is zero or in the axes of the world, as many publishers send it."""
+    """Refuse a twist ``(N, 6)`` that is zero or in the axes of the world; many publishers send such a twist."""
     for part, what in ((slice(0, 3), "linear"), (slice(3, 6), "angular")):
         moved, off = (float(np.mean(np.sum(x[:, part] ** 2, axis=1))) for x in (of_pose, measured - of_pose))
         if off > max(_MAX_TWIST_ERROR_SHARE * moved, _NOISE_SPEED**2):

@@ -29,7 +29,7 @@ _CARE_SHARE = 0.02  # replaced share of a channel's samples
 _CARE_GAP_SHARE = 0.1  # share of the recording's time that gaps take
 _MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are harmless
 _MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more, they are typical of the channel and stay
-_MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 1 % of its standard deviation
+_MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 4 % of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of",
     "saturated": "is saturated for"}
@@ -154,7 +154,7 @@ class CleanChannels:
             raise RecordingError(f"{self.name}: {channel} holds {share} NaN; check its sensor and record again")
         self.channels[channel] = filled(self.time, values, lost)
         if rows.any():
-            self._add("dropouts", f"{channel} lacks {rows.sum()} samples", care=rows.mean() > _CARE_SHARE)
+            self._add("dropouts", f"missing samples of {channel}: {rows.sum()}", care=rows.mean() > _CARE_SHARE)
         return np.asarray(rows)
 
     def add_wrench(self, contact: str, wrench: Array) -> None:
@@ -177,7 +177,7 @@ class CleanChannels:
         gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
         if len(gaps):
             share = float(gaps.sum() - len(gaps) * usual) / float(self.time[-1] - self.time[0])
-            evidence = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of the time"
+            evidence = f"gaps between stamps: {len(gaps)}, up to {gaps.max():.3g} s, {100 * share:.1f} % of the time"
             self._add("gaps", evidence, care=share > _CARE_GAP_SHARE)
 
     def note_missing_efforts(self, joints: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ class CleanChannels:
         turned, counts = channel_faults.unwrapped(values)
         for joint, count in zip(joints, counts * revolute, strict=True):
             if count:
-                self._add("wrapped_angle", f"position of {joint} jumps by a full turn {count} times", (joint,))
+                self._add("wrapped_angle", f"jumps of {joint} by a full turn: {count}", (joint,))
         return np.where(revolute, turned, values)
 
     def _note_held(self, joints: Sequence[str]) -> None:
@@ -210,13 +210,13 @@ class CleanChannels:
         held = channel_faults.samples_held(position)
         self.held = int(np.quantile(held, 0.5, method="lower"))
         if self.held > 1:
-            evidence = f"positions in motion keep their values for {self.held} samples"
+            evidence = f"in motion, positions keep each value for {self.held} samples"
             self._add("repeated_states", evidence, case="positions")
         for joint in np.flatnonzero(held > self.held).tolist():
             new = np.flatnonzero(np.diff(position[:, joint], prepend=np.nan))
             position[:, joint] = np.interp(self.time, self.time[new], position[new, joint])
             self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * self.period))
-            evidence = f"position of {joints[joint]} alone keeps its values in motion for {held[joint]} samples"
+            evidence = f"in motion, only the position of {joints[joint]} keeps each value for {held[joint]} samples"
             self._add("repeated_states", evidence, (joints[joint],), case="alone")
 
     def _note_faults(self, channel: str, faults: Mapping[str, Mask], joints: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
         for name in getattr(options, key):
             if name not in recording.wrenches:
                 raise RecordingError(
-                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but the recording holds {there}")
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but there is {there}; correct the name")
     left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
     if left:
         raise RecordingError(
@@ -135,7 +135,8 @@ def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Ar
 def in_contact(load: Array, on: float, off: float) -> Mask:
     """Flag the samples in which a plate or sensor carries load, by thresholds with hysteresis.
 
-    True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; false for a start between both.
+    True after the load ``(N,)`` [N] exceeds ``on``, until it falls below ``off`` [N]; a load between both at
+    the start does not count as contact.
     """
     decided = np.where(load > on, 1, np.where(load < off, 0, -1))
     last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))

@@ -169,8 +169,8 @@ def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, .
     if not bits:
         return ()
     joint, bit = next(iter(bits.items()))
-    evidence = f"efforts are never negative, but efforts of {', '.join(bits)} have a gap, for {joint} before {bit:.4g};"
-    evidence += " larger values look like negative efforts whose sign bit is read as part of the number"
+    evidence = f"efforts are never negative, and efforts of {', '.join(bits)} have a gap (for {joint} below {bit:.4g});"
+    evidence += " values above the gap look like negative efforts whose sign bit was read as part of the number"
     return (Finding.with_remedy("effort_magnitude", Severity.REFUSE, evidence, *bits),)
 
 

@@ -147,7 +147,7 @@ def median_of_seven(values: Sequence[Array]) -> Array:
 
 
 def dropouts(values: Array, noise: ChannelNoise | None = None) -> Mask:
-    """Flag samples of channels ``(N, n)`` that drop to exactly zero and come back to about the value before.
+    """Flag samples of channels ``(N, n)`` that drop to exactly zero and return to about the previous value.
 
     A channel that passes through zero changes its sign, and a channel that rests at zero does not come back.
     """

@@ -64,8 +64,8 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        Severity REJECT from odds of 5e8 to one on, and REFUSE from odds of 1e26 to one on, unless the cause limits the
-        severity.
+        Severity REJECT at odds of at least 5e8 to one, and REFUSE at odds of at least 1e26 to one, unless the cause
+        limits the severity.
     """
     comparison = _comparison(samples, model)
     if comparison is None:

@@ -182,7 +182,7 @@ class EffortComparison:
         return self._other("effort_sign", words, len(self.names), mixing=mixing, joints=(joint,))
 
     def _magnitudes(self) -> Iterator[Hypothesis]:
-        """Efforts are magnitudes; the torques of the URDF and of friction give their signs."""
+        """Hypothesis that efforts are magnitudes; the torques of the URDF and of friction give their signs."""
         efforts, torque = self._efforts, self.recorded.equations.torque_of_urdf
         one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
         both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
@@ -198,7 +198,7 @@ class EffortComparison:
         yield self._other("effort_magnitude", words, signs=signs, joints=some)
 
     def _turned_axes(self) -> Iterator[Hypothesis]:
-        """The URDF's axis of a joint points the other way: its position, or also its effort, has the opposite sign."""
+        """Hypotheses that an axis points the other way in the URDF: position, or also effort, has the opposite sign."""
         coupled = {joint for coupling in self.robot.layout.couplings for joint in coupling.joints}
         for joint in self.joints.tolist():
             if self.names[joint] not in coupled:
@@ -210,7 +210,7 @@ class EffortComparison:
                     motion=change["motion"])
 
     def _absolute_angles(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A position contains the angle of the joint before it, as of parallel linkages and coupled wrists."""
+        """Hypotheses that a position contains the previous joint's angle, as with parallel linkages, coupled wrists."""
         parents = ((joint.parent, index) for index, joint in enumerate(self.robot.tree) if joint.parent >= 0)
         pairs = [pair for pair in parents if self._turns[list(pair)].all() and set(pair) & set(joints)]
         for (one, other), (ratio, plus, minus) in product(pairs, ((1.0, "+", "-"), (-1.0, "-", "+"))):
@@ -229,7 +229,7 @@ class EffortComparison:
             yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
-        """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort determines it."""
+        """Hypotheses of another unit, motor currents or gains: a factor for each joint whose effort determines it."""
         equations, factor = self.recorded.equations, np.ones(len(self.names))
         rigid = equations.rigid(equations.urdf)
         for _ in range(3):
@@ -262,7 +262,7 @@ class EffortComparison:
             yield self._other("effort_current", words, parameters=1, case="estimated", mixing=recorded / power)
 
     def _gravities(self) -> Iterator[Hypothesis]:
-        """Gravity is compensated in the efforts, or has another direction: along an axis, or any direction."""
+        """Hypotheses that efforts lack gravity, or that gravity has another direction, along an axis or any other."""
         recorded = self.recorded.equations
         given = np.array(self.robot.options.gravity, dtype=float)
         size = float(np.linalg.norm(recorded.gravity))
@@ -307,7 +307,7 @@ class EffortComparison:
                     joints=(before, joint))
 
     def _loads(self) -> Iterator[Hypothesis]:
-        """A link at an end of the robot carries a load that the URDF lacks, such as a gripper."""
+        """Hypotheses that a link at an end of the robot carries a load that the URDF lacks, such as a gripper."""
         robot, equations = self.robot, self.recorded.equations
         ends, bodies = robot.end_bodies, robot.consistent_body_prior
         for end in ends:
@@ -324,7 +324,7 @@ class EffortComparison:
                 yield self._other("undeclared_load", words, len(ends), link=link, robot=loaded_robot)
 
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A spring or a weight that the URDF lacks carries the load of a joint."""
+        """Hypotheses that a spring or a weight that the URDF lacks carries the load of a joint."""
         balanced = {term.joint for term in self.robot.layout.terms}
         heavy = self._turns & (self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max())
         turning = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]

@@ -45,13 +45,13 @@ class StreamWatch:
         self._lowest = self._highest = self._finest = np.zeros(0)  # values and their smallest step so far
 
     def add(self, now: float, delay: float = np.nan) -> None:
-        """Take the time of receipt of a message, and the delay from its stamp to the receipt [s]."""
+        """Record when a message was received, and its delay from stamp to receipt [s]."""
         self._messages += 1
         self._receipts.append((now, delay))
         _forget(self._receipts, now)
 
     def add_values(self, now: float, values: Array) -> None:
-        """Take measured values ``(n,)`` of a message, in any unit."""
+        """Record the measured values ``(n,)`` of a message, in any unit."""
         if self._values and self._values[-1][1].shape != values.shape:
             self._values.clear()
         if self._lowest.shape != values.shape:

@@ -58,7 +58,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
         findings.append(Finding.with_remedy("short_recording", Severity.REFUSE, evidence, recording=name))
     if still.any():
         joints = tuple(map(str, names[still]))
-        evidence = f"{', '.join(joints)} moves by {', '.join(f'{x:.2g}' for x in ranges[still])} rad or m"
+        evidence = ", ".join(f"{one} moves by {x:.2g} rad or m" for one, x in zip(joints, ranges[still], strict=True))
         findings.append(Finding.with_remedy("little_motion", Severity.CARE, evidence, *joints, recording=name))
     return (*findings, *_lockstep(np.concatenate(velocities)[:, ~still], names[~still], name))
 
@@ -126,7 +126,7 @@ def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Raise RecordingError if a recording repeats most of another one, whatever their file names.
+    """Raise RecordingError if a recording repeats most of another one; file names do not matter.
 
     The limits are 50 % of the samples of a held-out recording, and 90 % for two fitted recordings.
     """

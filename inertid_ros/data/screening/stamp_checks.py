@@ -103,7 +103,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
         evidence = f"{repairs.stale} of {repairs.total} samples repeat the previous positions and efforts"
         add("repeated_states", False, evidence)
     if repairs.scatter:
-        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even stamps, with which positions are smooth"
+        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even times, at which positions are smooth"
         add("arrival_times", False, evidence, "scatter")
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
@@ -172,7 +172,10 @@ def without_strange_states(recording: Recording) -> Recording:
 
 
 def with_lost_rows(recording: Recording) -> Recording:
-    """Insert missing time into even stamps (row numbers), at steps of an even motion that span several periods."""
+    """Correct evenly spaced stamps (row numbers) where samples were lost.
+
+    The missing periods are inserted at position steps that are several times as large as the steps around them.
+    """
     steps = np.diff(recording.time)
     period = float(np.median(steps)) if len(steps) else 0.0
     if len(steps) < 8 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:

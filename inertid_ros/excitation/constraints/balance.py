@@ -102,7 +102,7 @@ class _RobotMasses:
 
 
 def _penalty_of(slack: Array, width: Array | float) -> tuple[float, Array]:
-    """Penalty on slack ``(N, C)`` below a share of ``width`` (squared, mean over samples), and derivative by slack."""
+    """Penalty on slack ``(N, C)`` below a share of ``width`` (squared, mean over samples), and its derivative."""
     lack = np.maximum(_BALANCE_PENALTY_BEGINS * width - slack, 0.0)
     factor = _BALANCE_PENALTY / len(slack)
     return factor * float((lack**2).sum()), -2 * factor * lack

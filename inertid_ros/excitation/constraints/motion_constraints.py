@@ -242,7 +242,7 @@ def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None
     raise ExcitationError(
         f"URDF joint '{names[0]}': the friction of its <dynamics>, {model.drive_prior['coulomb'][stuck[0]]:.4g} N m,"
         f" uses up the effort limit of a motion, {limits.effort[stuck[0]]:.4g} N m"
-        + (f" (also in {len(names) - 1} other joints)" if len(names) > 1 else "")
+        + (f" (and in {len(names) - 1} more)" if len(names) > 1 else "")
         + "; correct the URDF, set limits.effort or limits.effort_fraction, or hold with"
         f" robot.locked_joints: {{{held_at}}}"
     )

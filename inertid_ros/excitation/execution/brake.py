@@ -127,8 +127,8 @@ def restarted(
         points = np.concatenate([table.points, brakes.points[index:]])
         return profile, BrakeTable(plan, grid, step, rows[0], rows[1], rows[2], points), index
     raise ExcitationError(
-        f"plan: a restart from rest at {phase:.2f} s would take over {options.longest_s:g} s; plan slower or raise"
-        " the acceleration limits"
+        f"plan: a restart from rest at {phase:.2f} s would take longer than {options.longest_s:g} s; plan slower or"
+        " raise the acceleration limits"
     )
 
 

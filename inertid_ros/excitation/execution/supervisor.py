@@ -45,7 +45,7 @@ class CommandInterface(Protocol):
         ...
 
     def lateness(self) -> str:
-        """Return that the robot has just taken a command too late, or still has not; else empty."""
+        """Return a message if the robot took a command too late, or has not taken it yet; else an empty string."""
         ...
 
     def stream(self, position: Array) -> None:
@@ -377,7 +377,7 @@ class Supervisor:
 
     @property
     def _stands_on_path(self) -> bool:
-        """True if a robot that was stopped in its last horizon may stand where its states say."""
+        """True if a robot that was stopped in its last horizon may stand at its reported position."""
         tolerance = self.monitor.options.tracking_tolerance
         return math.isfinite(self.execution.resting_phase(self._standstill.position, tolerance, _MAX_LAST_HORIZON_S))
 

@@ -41,7 +41,7 @@ _MAX_SETTLING_S = 5.0  # to wait for a robot that still moves
 class DriveResponse:
     """Linear model of the error of each joint, learned by a Kalman filter with drifting coefficients.
 
-    The error of drives that lag by some tens of milliseconds is nearly linear in velocity and acceleration.
+    The error of drives that lag by tens of milliseconds is nearly linear in velocity and acceleration.
     """
 
     def __init__(self, joints: int) -> None:

@@ -69,7 +69,7 @@ class Scaling:
 def prior_scaling(
     scaling: str, model: RobotModel, limits: MotionLimits, columns: Indices, base: Array
 ) -> Scaling:
-    """Scaling by its name (``columns``, ``metric``, ``prior`` or ``none``), at the prior of a model.
+    """Scaling with the given name (``columns``, ``metric``, ``prior`` or ``none``), evaluated at the model's prior.
 
     The array ``columns`` ``(c,)`` selects columns of the layout; ``base``, B ``(r, c)``, regroups them into base
     parameters.
@@ -251,7 +251,7 @@ def make_criterion(
     if options.kept_parameters > len(columns):
         raise ExcitationError(
             f"excitation.kept_parameters is {options.kept_parameters}, but only {len(columns)} can be identified;"
-            " lower it, or 0 for all"
+            " lower it, or set 0 for all"
         )
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
     optimality = OptimalityCriterion(options.criterion, options.kept_parameters)

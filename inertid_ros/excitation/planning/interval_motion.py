@@ -22,15 +22,16 @@ _MAX_COMBINED_JOINTS = 40  # with more joints, the number of combinations does n
 def direction_combinations(slowness: Sequence[int], most: int) -> IntArray:
     """Distinct combinations of +1 and -1, ``(K, n)``: all ``2^(n-1)``, or ``most`` evenly spaced combinations.
 
-    The combinations are ordered as a Gray code: a single joint reverses from one interval to the next. ``slowness``
-    holds the index of every joint, slowest first: the first joint never reverses, the second joint reverses once, and
-    so on. Slow joints sweep wide ranges, and fast joints stay near their start. A shuffled order, which [Naveen2019]_
-    allows, would keep all joints near their start; but only different poses separate some parameters, so the condition
-    number would be far higher.
+    The combinations are in the order of a Gray code: if all are returned, a single joint reverses from one interval to
+    the next; if only ``most`` are returned, several joints may reverse at once. ``slowness`` holds the index of every
+    joint, slowest first: the first joint never reverses, the second joint reverses once, and so on. Slow joints sweep
+    wide ranges, and fast joints stay near their start. A shuffled order, which [Naveen2019]_ allows, would keep all
+    joints near their start; but only different poses separate some parameters, so the condition number would be far
+    higher.
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
-        raise ValueError(f"slowness {list(slowness)} must name 1 to {_MAX_COMBINED_JOINTS} joints once each")
+        raise ValueError(f"slowness is {list(slowness)}; give 0 to n - 1 once each, n <= {_MAX_COMBINED_JOINTS} joints")
     count = 2 ** (joints - 1)  # a motion and its reverse count once, so the first joint's direction is fixed
     index = np.arange(count) if count <= most else (np.arange(most) * count) // most
     code = index ^ (index >> 1)

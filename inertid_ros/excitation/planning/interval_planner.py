@@ -1,7 +1,7 @@
 """Planning of direction combinations: optimise start and ranges, prune intervals, optimise again.
 
 The steps are those of [Naveen2019]_ sec. 5.1. The problem has two variables per joint, linear constraints and a smooth
-cost. Exact derivatives of the cost would need derivatives of a floating base's motion. An evaluation takes some tens of
+cost. Exact derivatives of the cost would need derivatives of a floating base's motion. An evaluation takes tens of
 milliseconds, so finite differences over a dozen variables are cheap. The solver, as in [Naveen2019]_, is sequential
 quadratic programming (SciPy's SLSQP), which keeps linear constraints.
 

@@ -144,9 +144,8 @@ class _Search:
                 high = middle - 1
         if low == 0:
             raise ExcitationError(
-                f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise"
-                " it"
-            )
+                f"excitation.criterion_bound {bound:g} is too low: the criterion stays above it even with only one"
+                " combination of parameters left; raise it")
         criterion = self._problem.criterion
         value = replace(criterion.optimality, kept=low).value(criterion.along(reduced.plan).eigenvalues)
         self._kept, self.best = low, replace(reduced, value=value)

@@ -98,7 +98,7 @@ class PlanningProblem:
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
-        """Smooth logarithm of the criterion plus penalties of the constraints, and its gradient by the shape.
+        """Smooth logarithm of the criterion plus penalties of the constraints, and its gradient for the shape.
 
         The shape ``(size, n)`` has any scale, and is evaluated at the size that just fits the limits of position,
         velocity and acceleration. If ``position_constrained``, a size well within these limits is left as it is.

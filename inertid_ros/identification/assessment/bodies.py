@@ -70,7 +70,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
 
 
 def com_inertia_slopes(pi: Array) -> Array:
-    """``(9, 10)`` derivatives of centre of mass and central inertia (xx, xy, yy, xz, yz, zz) by the ten parameters."""
+    """``(9, 10)`` derivatives of centre of mass and central inertia (xx, xy, yy, xz, yz, zz)."""
     mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
     slopes = np.zeros((9, 10))
     slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass

@@ -61,7 +61,7 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
         since = "the start" if row == rows.each[recording].start else f"{rows.since_start(row):.1f} s"
         link, more = model.link_names[body], "more" if change[0] > 0 else "less"
         evidence = (
-            f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
+            f"from {since} on, {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
             f" {100 * explained:.0f} % of the squared errors")
         yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[recording].name)
 

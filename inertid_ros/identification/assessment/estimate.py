@@ -61,7 +61,7 @@ class Identifiability:
     ----------
     verdict : str
         :data:`IDENTIFIED` or :data:`COMBINED` if the share is at least nine tenths, :data:`PARTLY` if it is at least
-        half or the value is three prior deviations off the prior, else :data:`PRIOR`.
+        half or the value is three prior deviations from the prior, else :data:`PRIOR`.
     combinations : tuple of str
         Base parameters that contain the parameter and that the data determine to the degree of the verdict, most
         important first; the parameter itself if it is identified.
@@ -84,7 +84,7 @@ class Identifiability:
 
     def __str__(self) -> str:
         which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
-        off = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= MOVED_DEVIATIONS else ""
+        off = f" ({abs(self.moved):.2g} prior deviations from the prior)" if abs(self.moved) >= MOVED_DEVIATIONS else ""
         return f"{self.parameter}: {self.verdict}{which}{off}"
 
 

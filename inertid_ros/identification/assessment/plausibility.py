@@ -21,7 +21,7 @@ _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # even a guess is closer
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass; even rough descriptions are closer
 _GRAVE_TOTAL_MASS_FACTOR = 30.0  # densities of materials differ less
-_MIN_WEIGHT_SHARE = 0.1  # of the torque of motion; gravity below it, as with vertical axes, says nothing of masses
+_MIN_WEIGHT_SHARE = 0.1  # of the torque of motion; less gravity, as with vertical axes, gives no information on masses
 _SURE_DEVIATIONS = 3.0  # standard deviations; a value is implausible only if it is farther off
 _MAX_NAMES = 4  # names in a message
 # Efforts count as free of friction if friction is at most the first share of each joint's torque, and the error of all
@@ -82,7 +82,7 @@ def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> I
 def _weight_on_joints(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
     """Report efforts that belong to a robot of another weight, such as motor currents.
 
-    The data determine the torque of gravity also where they leave open how links share it.
+    The data determine the torque of gravity even if they leave open how links share it.
     """
     model = estimate.model
     if model.free or not model.pinocchio.gravity.linear.any():
@@ -103,7 +103,7 @@ def _weight_on_joints(estimate: Estimate, loaded: Collection[str]) -> Iterator[F
         severity = Severity.REJECT if factor > _GRAVE_TOTAL_MASS_FACTOR else Severity.CARE
         evidence = (
             f"gravity loads the joints with {found:.3g} N m or N (RMS over their range; standard deviation"
-            f" {deviation:.3g}), by the URDF with {before:.3g}")
+            f" {deviation:.3g}), and with {before:.3g} according to the URDF")
         yield Finding.with_remedy("mass_implausible", severity, evidence, case="total")
 
 

@@ -60,7 +60,7 @@ def posterior(
 
     The posterior is normal about its optimum, with the curvature of data and regularizer at the estimate, and
     truncated by bounds. If the noise differs, the optimum moves away from the estimate; errors are measured from the
-    estimate. Before the data, a left-out parameter is zero with probability one half; otherwise it has the exponential
+    estimate. A priori, a left-out parameter is zero with probability one half; otherwise it has the exponential
     density of the regularizer.
 
     Parameters
@@ -223,7 +223,7 @@ def _probability(centre: float, variance: float, density: float) -> float:
 
 
 def _or_zero(mean: float, variance: float, probability: float, scale: float) -> tuple[float, float]:
-    """Mean and variance of a quantity that is positive with a probability, else zero; keep the variance positive."""
+    """Mean and variance of a quantity that is positive with a probability, else zero; the variance stays positive."""
     whole = probability * (variance + (1 - probability) * mean**2)
     return probability * mean, max(whole, _ZERO_VARIANCE_SHARE * scale)
 

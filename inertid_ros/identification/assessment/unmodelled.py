@@ -52,7 +52,7 @@ class UnmodelledEffects:
     Attributes
     ----------
     torque, coulomb : (n,), RMS torque of the links, and Coulomb friction of the estimate [N m or N]
-    precision, slopes : (k, k) and (k,), precision of the typical effects' sizes by the data, and its product with them
+    precision, slopes : (k, k) and (k,), precision of the effects' sizes from the data, and its product with the sizes
     change : (p, k), change of the parameters per typical effect
     noise_ratio : variance of the noise over the variance that the weights of the fit assume
     play_share : RMS error of the torque by play of encoders, over the RMS torque; zero if all effects explain little
@@ -70,7 +70,7 @@ class UnmodelledEffects:
     def posterior(self) -> tuple[Array, Array]:
         """Sizes ``(k,)`` over typical sizes, and a root ``(k, k)`` of their covariance.
 
-        The prior variance of play and of friction is that of largest evidence, separately for every joint.
+        The prior variances of play and of friction maximise the evidence, separately for every joint.
         """
         joints = len(self.torque)
         cosines = np.repeat(np.arange(joints), _COSINES)

@@ -212,7 +212,8 @@ def check_errors(
     ----------
     prior : errors of the prior of ``equations.model``; None without a comparison
     scale : size of each channel's torque, with which errors are compared
-    expected : error ``(c,)`` over samples that a fit would use, and its expectation ``(c,)`` by residual and covariance
+    expected : measured error ``(c,)`` over the samples that a fit would use, and the error ``(c,)`` predicted from the
+        fit's residuals and covariance
     """
     nothing = np.full(equations.count, np.nan)
     fitted_error, foreseen = (nothing, nothing) if expected is None else expected
@@ -248,7 +249,7 @@ def _above_noise(channel: _Channel) -> Iterator[Finding]:
         return
     noisy = f"; the error is {error / noise:.0f} times the effort noise" if noise > 0 else ""
     evidence = f"{channel.name}: error {error:.3g}, while the {channel.errors.quantity} varies by {variation:.3g}"
-    evidence += f" {channel.errors.unit} (RMS) and is {channel.torque:.3g} at most{noisy}"
+    evidence += f" {channel.errors.unit} (RMS), with a largest RMS of {channel.torque:.3g}{noisy}"
     severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
     yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
@@ -262,7 +263,7 @@ def _worse_than_urdf(channel: _Channel) -> Iterator[Finding]:
     grave = added > _MUCH_WORSE_SHARE and not channel.minor
     severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
     evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the {channel.prior_name}"
-    evidence += f", for a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
+    evidence += f", with a largest RMS {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit}"
     yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 

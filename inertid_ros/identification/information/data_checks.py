@@ -67,8 +67,8 @@ def _check_usable(
                 " robot.locked_joints (--lock JOINT=POSITION)")
         if count <= _unknowns(channel):
             raise IdentificationError(
-                f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"
-                " record at least some seconds")
+                f"{names}: too few usable samples of {what} ({count}) to fit its parameters; record for at least a few"
+                " seconds")
     if empty:
         _log.info("%s: no measurement of %s; the other channels are fitted", names, ", ".join(empty))
     if information.noise is not None:

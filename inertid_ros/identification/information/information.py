@@ -148,8 +148,8 @@ class Information:
         """Standard deviation ``(c,)`` of the error per channel.
 
         If the noise is in the regressor and not in the measurement, residuals set one factor for all channels, and the
-        noise of the sensors sets the ratios between channels. Residuals of single channels would not do: as parameters
-        tend to zero, residuals of homogeneous equations tend to zero, and their weights to infinity.
+        noise of the sensors sets the ratios between channels. Residuals of single channels do not suffice: as
+        parameters tend to zero, residuals of homogeneous equations tend to zero, and their weights to infinity.
 
         Parameters
         ----------
@@ -376,7 +376,7 @@ def earlier_information(
     """
     if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
         raise ExcitationError(
-            "earlier information: is of another robot, of other drive terms, or not of joint torques; run the"
+            "earlier information: belongs to another robot, other drive terms or other equations; run the"
             " identification again with the present options of the robot")
     deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
     root = information.independent(deviation, counts).R

@@ -99,7 +99,9 @@ class BlockSums:
     larger: tuple[Indices, ...]
 
     def levels(self, metrics: Sequence[Array], weights: Array) -> tuple[Array, float]:
-        """Noise variance ``(c,)`` from small blocks, zero without blocks; and factor from larger blocks, at least one.
+        """Noise variance ``(c,)`` per channel from small blocks, zero without blocks, and a factor from larger blocks.
+
+        Scores of larger blocks vary more than the variance predicts by this factor, which is at least 1.
 
         Parameters
         ----------

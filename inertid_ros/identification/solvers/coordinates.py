@@ -22,7 +22,7 @@ TRACE = np.trace(inertial.PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) ([Lee2019]_ eq. 3.3.30, appendix B.1)
 PULLBACK = 0.5 * np.einsum("kij,lji->kl", inertial.PSEUDO_INERTIA_BASIS, inertial.PSEUDO_INERTIA_BASIS)
 _COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as equal
-TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
+TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: a few tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's torque
 _MIN_PRIOR_SIZE_SHARE = 0.1  # of the size by the metric: least size of a prior, since zero would fix the parameter
 _CONTRADICTED_FACTOR = 3.0  # times the measurement of a joint's channel: larger friction is impossible

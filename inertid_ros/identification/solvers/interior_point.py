@@ -41,7 +41,7 @@ _MAX_STUCK_STEPS = 10  # short steps allowed if constraints hold; the first may 
 class Factor:
     """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
-    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient by ``y`` of half the data's squared
+    ``triangle`` is the transpose of T, lower; ``data_slope`` is the gradient in ``y`` of half the data's squared
     error.
     """
 
@@ -85,7 +85,7 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem"
     whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
     if not np.diagonal(whole)[:size].all():
         raise ConvergenceError(
-            "solver: data and prior leave a combination of parameters open; check the data for extreme values")
+            "solver: data and prior do not determine a combination of parameters; check the data for extreme values")
     return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])
 
 
@@ -313,7 +313,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         raise IdentificationError("solver: the prior is not physically consistent; correct the URDF's inertias")
     if (scalars <= 0).any():
         raise IdentificationError(
-            "solver: a friction or rotor inertia at the start is not positive; give positive values")
+            "solver: the initial friction coefficients and rotor inertias must be positive; give positive values")
     if warm and keeps_inside(convex_program):
         Z = convex_program.body_weights[:, None, None] * np.linalg.inv(S)
         u = convex_program.positive_weights / scalars

@@ -42,7 +42,7 @@ class Regularization:
         - euclidean: distance of parameters in SI units ([Lee2019]_ eq. 3.2.16), common in the field; it depends on
           frames and units;
         - relative: distance of parameters relative to their prior ([vanDerGaag2024]_ sec. III-C), for a prior with
-          errors of some per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
+          errors of a few per cent in every parameter; an inconsistent prior is not repaired, but the estimate stays in
           the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by CVXPY;
         - geodesic: geodesic distance to the prior and to the hyperplane of every sample's equation ([Lee2019]_ eq.

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class CvxpySolver(NamedTuple):
-    """A solver that CVXPY calls by its name, its relative tolerance and options, and the remedy where it fails."""
+    """A solver that CVXPY calls by its name, its relative tolerance and options, and the remedy if it fails."""
 
     name: str
     gap: float

@@ -189,10 +189,10 @@ class ActionCommander:
         return self._goals.is_late(time.monotonic())
 
     def lateness(self) -> str:
-        """Return that the controller takes goals too late; empty if it does not."""
+        """Return a message if the controller answers goals too late, else an empty string."""
         late = self._goals.lateness(time.monotonic())
-        told = f"a goal of {self.name} waited {late:.2f} s for its answer, so that the controller's command jumps"
-        return f"{told}; give the controller real-time priority, or take other work off its computer" if late else ""
+        fault = f"a goal of {self.name} waited {late:.2f} s for its answer, so that the controller's command jumps"
+        return f"{fault}; give the controller real-time priority, or take other work off its computer" if late else ""
 
     def send(self, horizon: Horizon) -> None:
         if self.has_controller:  # without a server, a goal would wait forever for its answer

@@ -3,7 +3,7 @@
 Start the demo by ``make demo`` or ``ros2 run inertid_ros demo``. ``make demo ROBOT=biped`` calibrates a robot on force
 plates, ``ROBOT=space`` a satellite with two arms and reaction wheels by its momentum. With ``ROBOT=payload``, the
 calibrated arm then grasps a box while it works, and the online node identifies the box. The simulator publishes a
-robot_description with errors by point masses, and the other nodes calibrate the robot.
+robot_description with added point masses, and the other nodes calibrate the robot.
 """
 
 import argparse

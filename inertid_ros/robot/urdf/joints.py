@@ -160,7 +160,7 @@ def reduced_model(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Mod
     try:
         reduced = pin.buildReducedModel(full, ids, reference)
     except ValueError:
-        raise ModelError("URDF: a joint and a link have the same name, so no joint can be held; rename one") from None
+        raise ModelError("URDF: a joint and a link share a name, so joints cannot be locked; rename one") from None
     return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
 
 

@@ -166,7 +166,7 @@ def _doubtful(
     option = ", ".join(
         f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True)
     )
-    others = f", also for {len(joints) - 1} other joints" if len(joints) > 1 else ""
+    others = f" (and {len(joints) - 1} more)" if len(joints) > 1 else ""
     what = "lower and upper" if key == "position" else "velocity"
     return DoubtfulLimits(
         key, joints, factor,

@@ -135,7 +135,7 @@ def _hdf5(path: Path) -> None:
         (_cut, "run.mat", "cannot be read as MATLAB file .*; save it again"),
         (_cut, "run.parquet", "is damaged .*; export it again"),
         (_bomb, "run.mat", "expands to more than 100 times its size at its variables, unlike any recording; save"),
-        (_hdf5, "run.mat", r"version 7.3 of MATLAB's files; save\(file, '-v7'\)"),
+        (_hdf5, "run.mat", r"a MATLAB file of version 7.3; save it with save\(file, '-v7'\)"),
     ],
 )
 def test_what_cannot_be_read_is_told(tmp_path, spoil, name, message):

@@ -86,7 +86,7 @@ def test_jitter_and_short_gaps_at_one_kilohertz_change_neither_pieces_nor_cutoff
     _, _, a = motion.sample(rough.time)
     assert _relative(rough.a, a, rough.usable) < 1.5e-2
     (gaps,) = rough.findings
-    assert gaps.cause == "gaps" and "2 gaps of up to 0.0" in gaps.evidence and not clean.findings
+    assert gaps.cause == "gaps" and "gaps between stamps: 2, up to 0.0" in gaps.evidence and not clean.findings
 
 
 def test_a_joint_without_effort_is_unmeasured_and_the_others_are_as_they_were(model):

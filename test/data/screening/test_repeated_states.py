@@ -114,7 +114,7 @@ def test_positions_alone_that_are_held_are_told_and_take_no_cutoff_up(case, ever
     assert samples.cutoff_hz == pytest.approx(expected.cutoff_hz, rel=0.3)
     np.testing.assert_allclose(samples.a.std(axis=0), expected.a.std(axis=0), rtol=0.25)
     told = [finding.evidence for finding in samples.findings if finding.cause == "repeated_states"]
-    assert told == ([f"positions in motion keep their values for {every} samples"] if every > 1 else [])
+    assert told == ([f"in motion, positions keep each value for {every} samples"] if every > 1 else [])
 
 
 @pytest.mark.parametrize("quantum", [1e-5, 1e-3, 1e-2])

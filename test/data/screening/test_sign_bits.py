@@ -17,6 +17,6 @@ def test_a_bit_for_the_sign_is_found_and_no_magnitude_is_taken_for_one(seed: int
     effort = recording.effort
     bit = float(rng.uniform(1.2, 4.0)) * np.abs(effort).max()
     (found,) = check_sign_bits(replace(recording, effort=np.where(effort < 0, bit - effort, effort)), robot.given)
-    assert found.cause == "effort_magnitude" and float(found.evidence.split(" before ")[1].split(";")[0]) < 1.3 * bit
+    assert found.cause == "effort_magnitude" and float(found.evidence.split(" below ")[1].split(")")[0]) < 1.3 * bit
     for right in (effort, np.abs(effort), np.abs(effort) + bit):
         assert not check_sign_bits(replace(recording, effort=right), robot.given)

@@ -34,7 +34,7 @@ def refused(words, action):
 
 
 def test_ranges_within_the_margin_are_counted(model):
-    words = r"'panda_joint2': its range is within twice limits.position_margin .*also 2 other joints"
+    words = r"'panda_joint2': its range is within twice limits.position_margin .*and 2 more"
     refused(words, lambda: motion_limits(model, LimitOptions(position_margin=2.0)))
 
 

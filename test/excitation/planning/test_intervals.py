@@ -45,7 +45,7 @@ def test_every_combination_comes_once():
     assert turned.tolist() == [1, 4, 0, 2]  # slow joints turn back seldom, one joint at a time
     assert (np.abs(np.diff(found, axis=0)).sum(axis=1) == 2).all()
     assert len(direction_combinations(range(30), 50)) == 50
-    with pytest.raises(ValueError, match="must name 1 to 40 joints once each"):
+    with pytest.raises(ValueError, match="give 0 to n - 1 once each, n <= 40 joints"):
         direction_combinations([0, 0], 4)
 
 

@@ -88,5 +88,5 @@ def test_what_cannot_be_excited_is_left_out():
     assert last.value <= bound < full.value
     reached = criterion.along(plan).eigenvalues[-last.kept]
     assert reached**-0.5 == pytest.approx(last.value, rel=1e-6)
-    with pytest.raises(ExcitationError, match="cannot be reached for a single combination"):
+    with pytest.raises(ExcitationError, match="stays above it even with only one"):
         plan_excitation(model, limits, start, attrs.evolve(options, iterations=1, criterion_bound=1e-12))

@@ -118,7 +118,7 @@ def test_what_moved_far_is_not_left_at_the_prior():
     moved[base.alone[0]] = -10.0
     found = identifiability(base, np.zeros(base.count), ones, ones, moved)[base.alone[0]]
     assert found.verdict == PARTLY
-    assert str(found) == f"{found.parameter}: {PARTLY} (10 prior deviations off the prior)"
+    assert str(found) == f"{found.parameter}: {PARTLY} (10 prior deviations from the prior)"
 
 
 def test_moves_are_counted_in_prior_deviations():

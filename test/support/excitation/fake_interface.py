@@ -78,7 +78,7 @@ class FakeInterface:
             raise ExcitationError("joint states hold values that are not finite")
         age = self.clock() - recent[-1][1]
         if not -options.max_future_s <= age <= options.max_age_s:
-            raise ExcitationError(f"joint states are stamped {age:.3f} s before now")
+            raise ExcitationError(f"joint-state stamps are off by {abs(age):.3f} s")
         span, half = recent[-1][0] - recent[0][0], len(positions) // 2
         drift = (positions[half:].mean(axis=0) - positions[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.model.joint_names, drift)

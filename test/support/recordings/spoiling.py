@@ -12,6 +12,7 @@ from support.robots.drawn_robots import ROBOTS, DrawnRobot, described_robot, dra
 
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
@@ -676,7 +677,11 @@ def _locked(case: Case, joint: str) -> Case:
     options = case.given.options
     couplings = {name: drive for name, drive in options.couplings.items() if joint not in drive.joints}
     locked = {**options.locked_joints, joint: middle}
-    return replace(case, given=_loaded(case.given, locked_joints=locked, couplings=couplings))
+    try:
+        given = _loaded(case.given, locked_joints=locked, couplings=couplings)
+    except ModelError:  # a joint and a link of the URDF have the same name
+        raise ImpossibleMistakeError from None
+    return replace(case, given=given)
 
 
 def _loaded(given: RobotModel, **options: object) -> RobotModel:
