@@ -63,8 +63,12 @@ class Equations(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Text that identifies the equations without the robot; information with equal fingerprints can be merged."""
-        return self.equation_type
+        """Text that identifies the equations without the robot; information with equal fingerprints can be merged.
+
+        The type of the equations, with the pose of the plate in whose frame the base rows are.
+        """
+        ground = self.model.ground
+        return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     @property
     def count(self) -> int:

@@ -64,12 +64,6 @@ class ForceEquations(Equations):
         driven = none if joint < 0 else drives.joint_columns(self.model.layout, joint)
         return bodies.further_columns(self.model, velocity), driven
 
-    @property
-    def fingerprint(self) -> str:
-        """The type of the equations, with the pose of the plate in whose frame the base rows are."""
-        ground = self.model.ground
-        return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
-
     def writer(self) -> "ForceWriter":
         return ForceWriter(self)
 

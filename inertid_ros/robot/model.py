@@ -174,8 +174,8 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base."""
-        return ground_of(self.contacts) if self.free else None
+        """Plate in whose frame the six rows of a free base or of segments are; None: frame of the base or the world."""
+        return ground_of(self.contacts) if self.free or self.segmented else None
 
     @cached_property
     def prior(self) -> Array:
