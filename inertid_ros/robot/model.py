@@ -175,7 +175,7 @@ class RobotModel:
     @cached_property
     def ground(self) -> Plate | None:
         """Plate in whose frame the six rows of a free base or of segments are; None: frame of the base or the world."""
-        return ground_of(self.contacts) if self.free or self.segmented else None
+        return ground_of(self.contacts) if self.free else None
 
     @cached_property
     def prior(self) -> Array:

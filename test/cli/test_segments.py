@@ -99,6 +99,7 @@ def test_the_bodies_of_all_segments_are_found(person, tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["validate", str(tmp_path / "out"), str(person / "test.npz")]) == 0
     assert cli.main(["report", str(tmp_path / "out")]) == 0
+    assert cli.main(["predict", str(tmp_path / "out"), str(person / "test.npz"), "--quiet"]) == 0
     told = capsys.readouterr().out
     assert "wrench error" in told and all(name in told for name in NAMES)
     assert "pelvis" in (tmp_path / "out" / "report.html").read_text()
@@ -126,9 +127,16 @@ def test_boards_that_measure_only_pressure_weigh_a_person(person, tmp_path, caps
     truth = load_model(person / "true.urdf", RobotOptions(base="segments"))
     masses = [link["mass"] for link in report["links"]]
     assert sum(masses) == pytest.approx(truth.body_prior[:, 0].sum(), rel=0.01)
+    capsys.readouterr()
+    assert cli.main(["predict", str(tmp_path / "out"), str(tmp_path / "test.npz"), "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (points,) = (np.array(quantity["value"]) for quantity in told["whole_body"].values())
+    measured, predicted = (np.array(told[key]) for key in ("measured", "predicted"))
+    expected = np.subtract(*(wrench[:, [4, 3]] * [-1, 1] / wrench[:, 2:3] for wrench in (measured, predicted)))
+    np.testing.assert_allclose(points, expected, atol=1e-9)
+    assert np.sqrt(np.mean(points**2)) < 0.01  # m
     boards["two"]["xyz"][2] = 0.1
     settings[1] = f"robot.plates={json.dumps(boards)}"
-    capsys.readouterr()
     assert identify(person, *settings[:2], "--output", tmp_path / "other", **recorded) == 2
     assert "measure only a part of the wrench and do not lie in one plane" in capsys.readouterr().err
 
