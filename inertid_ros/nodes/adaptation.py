@@ -125,7 +125,8 @@ class Adaptation(LifecycleNode):
         """Read the robot description and the first estimate of its parameters."""
         try:
             self.robot.read_robot()
-            described = load_model(self.options.urdf or self.robot.model.urdf, self.options.robot)
+            model = self.robot.model
+            described = load_model(model.urdf, model.options, folder=model.folder)
             estimate = controlled_arm.first_estimate(described, self.options.result)
             controlled_arm.adaptive_controller(estimate, self.options.control)
             self.estimate = estimate

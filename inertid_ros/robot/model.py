@@ -290,13 +290,16 @@ class RobotModel:
         return model
 
 
-def load_model(source: str | Path, options: RobotOptions | None = None, shapes: bool = True) -> RobotModel:
+def load_model(
+        source: str | Path, options: RobotOptions | None = None, shapes: bool = True, folder: Path | None = None
+        ) -> RobotModel:
     """Build a :class:`RobotModel` from a URDF file or text.
 
     Parameters
     ----------
     shapes : whether links without inertia get the inertia of their shapes; reading meshes may take long. If not, the
         model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
+    folder : folder of the file that a text comes from, for its meshes.
 
     Raises
     ------
@@ -305,12 +308,13 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
         floating); or a locked joint does not exist.
     """
     text = parsing.read_description(source)
-    folder = None if text == str(source) else Path(source).resolve().parent
+    file = None if text == str(source) else Path(source).resolve()
+    folder = folder if file is None else file.parent
     try:
         model = _from_text(text, options or RobotOptions(), folder, shapes)
         return replace(model, folder=folder, urdf=model.urdf if shapes else text)
     except ModelError as error:
-        if folder is None:
+        if file is None:
             raise
         raise ModelError(f"{source}: {error}") from None
 
