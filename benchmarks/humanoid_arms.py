@@ -16,10 +16,10 @@ joints) move, all other joints are held, legs straight; Fourier series of {harmo
 from rest to rest; criterion at 40 instants, constraints in the search at 400. The centre of mass stays within 1 cm of
 its start, links stay 1 cm apart, and every limit is proven between instants. Condition numbers are for the base
 regressor of all bodies at these instants, torques unweighted, columns of unit norm. The second and third motion are
-planned with the regressors of earlier motions ([Ayusawa2017]_ eq. 41). Every motion is the better of two descents, from
-the motion before and from a random motion; the first motion, from two random motions. Random: {pool} random motions,
-each as large as the constraints allow; the best motion, then the motion that is best together with it, and so on.
-Published: 47.6, 35.7, 33.9 against 274.1, 156.3, 124.7."""
+planned with the regressors of earlier motions ([Ayusawa2017]_ eq. 41), from a random motion and from the motion before;
+the better one counts. Random: {pool} random motions, each as large
+as the constraints allow; the best motion, then the motion that is best together with it, and so on. Published: 47.6,
+35.7, 33.9 against 274.1, 156.3, 124.7."""
 
 
 def main() -> None:

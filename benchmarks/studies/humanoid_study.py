@@ -96,15 +96,14 @@ class Study:
         return PlanningProblem(self.model, self.limits, self.start, options, self.known(plans))
 
     def optimised(self, earlier: list[Candidate], seed: int) -> Candidate:
-        """Plan the next motion: the better of two descents, from the last earlier motion and from random motions.
+        """Plan the next motion: the better of two descents, from a random motion and from the last earlier motion.
 
-        As a motion repeated keeps the condition number, the first of these descents never raises it.
+        As a motion repeated keeps the condition number, the second descent never raises it.
         """
-        plans = [candidate.plan for candidate in earlier]
-        problem, candidates = self.problem(plans, seed), []
-        shapes = [*(candidate.shape for candidate in earlier[-1:]), *random_shapes(problem, problem.options)]
-        for shape in shapes[:2]:
-            problem = self.problem(plans, seed)  # a descent adapts its penalties
+        candidates = []
+        for start in (None, *(candidate.shape for candidate in earlier[-1:])):
+            problem = self.problem([candidate.plan for candidate in earlier], seed)  # a descent adapts its penalties
+            shape = random_shapes(problem, problem.options)[0] if start is None else start
             candidates.append(finish_plan(problem, improve_shape(problem, shape)))
         return min(candidates, key=lambda candidate: candidate.value)
 
