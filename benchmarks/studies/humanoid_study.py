@@ -98,7 +98,7 @@ class Study:
     def optimised(self, earlier: list[Candidate], seed: int) -> Candidate:
         """Plan the next motion: the better of two descents, from a random motion and from the last earlier motion.
 
-        As a motion repeated keeps the condition number, the second descent never raises it.
+        As a motion repeated keeps the condition number, the second descent hardly raises it.
         """
         candidates = []
         for start in (None, *(candidate.shape for candidate in earlier[-1:])):

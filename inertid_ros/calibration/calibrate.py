@@ -257,7 +257,8 @@ class _Clock:
 class IdentificationJob:
     """Recordings (or their paths) and options of an identification, and the result directory to write, if any.
 
-    ``urdf`` is the content of the URDF. ``previous`` is the result directory of the previous round; empty in the first.
+    ``urdf`` is the content of the URDF, and ``folder`` the folder of its file, if it is one. ``previous`` is the result
+    directory of the previous round; empty in the first.
     """
 
     urdf: str
@@ -267,6 +268,7 @@ class IdentificationJob:
     output: Path | None = None
     rounds: RoundsOptions = field(default_factory=RoundsOptions)
     previous: str = ""
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ class IdentificationResult:
 
 def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
     """Read, identify, validate, and write the result; a rejected result is written too."""
-    model = load_model(job.urdf, job.configuration.robot)
+    model = load_model(job.urdf, job.configuration.robot, folder=job.folder)
     progress(IdentificationProgress("reading", 0.0))
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
     history = tuple(map(Round.read, rounds["done"])) if rounds else ()

@@ -180,6 +180,7 @@ class ExcitationJob:
     plan_file : plan, or JointTrajectory in YAML, to replay; if empty, a motion is planned.
     speed_scale : above 0, at most 1.
     prior : result directory; its bodies predict efforts, and the motion excites its most uncertain parameters.
+    folder : folder of the URDF, for its meshes; None if it is not a file.
     """
 
     urdf: str
@@ -192,6 +193,7 @@ class ExcitationJob:
     limits: LimitOptions = field(default_factory=LimitOptions)
     excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
     execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     Raises InertidError: the URDF or plan cannot be used, or a limit would be broken.
     """
     progress(PreparationProgress(0.0))
-    space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)
+    space = Workspace.of(load_model(job.urdf, job.robot, folder=job.folder), job.limits, job.excitation, job.prior)
     model, limits, constraints = space.model, space.limits, space.constraints
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)

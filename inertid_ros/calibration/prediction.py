@@ -21,6 +21,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan, load_motion
 from inertid_ros.regressors import equations as regression
+from inertid_ros.regressors.body_equations import BodySegmentEquations
 from inertid_ros.regressors.whole_body_equations import MomentumEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.contacts import wrenches_of_force
@@ -204,13 +205,19 @@ def whole_body_quantities(
     """Centre of mass, momentum about it, and the error of wrenches that are predicted from joint torques.
 
     The frame is the world, or the base for equations of momentum, which do not contain the pose of the base. A fixed
-    base has none of these. Errors of wrenches need contacts that measure whole wrenches.
+    base has none of these. Errors of wrenches need contacts that measure whole wrenches. Segments on
+    boards that measure only pressure have errors of the zero-moment point ([Lee2019]_ sec. 3.6.3).
     """
     model, in_world = equations.model, equations.equation_type != MomentumEquations.equation_type
     if not model.free:
         return ()
     usable = [part.select(np.flatnonzero(part.usable)) for part in parts]
     batched = [part.select(rows) for part in usable for rows in batches(len(part))]
+    if isinstance(equations, BodySegmentEquations):
+        if model.ground is None:
+            return ()
+        errors = _joined([_point_errors(equations, parameters, covariance, batch) for batch in batched])
+        return (WholeBodyQuantity("measured minus predicted zero-moment point, board [m]", _AXES[:2], *errors),)
     frame = "world" if in_world else "base"
     names = tuple(f"{part} {axis}" for part in ("linear", "angular") for axis in _AXES)
     value, deviation = _joined([_centroidal(model, parameters, covariance, batch, in_world) for batch in batched])
@@ -222,6 +229,18 @@ def whole_body_quantities(
         errors = _joined([_wrench_errors(equations, parameters, covariance, batch) for batch in batched])
         out.append(WholeBodyQuantity("measured minus predicted wrench [N, N m]", names, *errors))
     return tuple(out)
+
+
+def _point_errors(equations: BodySegmentEquations, parameters: Array, covariance: Array, samples: Samples
+        ) -> tuple[Array, Array]:
+    """Measured minus predicted zero-moment points on a board ``(k, 2)``, and their standard deviations."""
+    rows, tau = equations.coefficients(samples, slice(None)), samples.tau
+    moments = np.stack([-rows[:, 4], rows[:, 3]], axis=1)
+    force = rows[:, 2] @ parameters
+    with np.errstate(divide="ignore", invalid="ignore"):  # without load, there is no point
+        points = moments @ parameters / force[:, None]
+        slope = (moments - points[..., None] * rows[:, 2:3]) / force[:, None, None]
+        return np.stack([-tau[:, 4], tau[:, 3]], axis=1) / tau[:, 2:3] - points, _deviation(slope, covariance)
 
 
 def _joined(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:

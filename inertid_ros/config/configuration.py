@@ -76,6 +76,8 @@ EFFECTS = (
     Effect("identify.regularizer identify.solver identify.prior_spread identify.drive_weight identify.outlier_threshold"
         " identify.spread", {"identify.estimator": ("consistent",), "identify.fit_stribeck_speed": GIVEN}),
     Effect("identify.variance_limit", {"identify.estimator": ("reduced", "auto")}),
+    Effect("identify.variance_limit", {"identify.kept_parameters": ABSENT}),
+    Effect("identify.kept_parameters", {"identify.estimator": ("reduced",)}),
     Effect("identify.sensor_deviation", {"identify.estimator": WEIGHTED_ESTIMATORS}),
     Effect("identify.solver",
         {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),

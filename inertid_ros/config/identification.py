@@ -37,6 +37,8 @@ class LeastSquaresOptions:
         " (reduced identification), or auto (full if all have a small variance, else reduced)", choices=RANKS)
     variance_limit: float = option(_VARIANCE_LIMIT, "largest variance of fitted directions, for rank variance or auto",
         1e-9, 1e3)
+    kept_parameters: int = option(0, "number of fitted directions for rank variance, in place of the limit; 0: by the"
+        " limit", 0, 100_000)
     null_space: str = option("prior", "other directions stay at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
     independent: bool = option(False, "treat all samples as independent, as published tables do, even if residuals"
@@ -49,7 +51,8 @@ class LeastSquaresOptions:
         """Name of the method for reports."""
         for name, options in ESTIMATORS.items():
             if self == attrs.evolve(
-                    options, variance_limit=self.variance_limit, sensor_deviation=self.sensor_deviation):
+                    options, variance_limit=self.variance_limit, kept_parameters=self.kept_parameters,
+                    sensor_deviation=self.sensor_deviation):
                 return name
         return f"least squares: {self.loss}, {self.weighting} weights, {self.scaling} scaling, {self.rank} rank"
 
@@ -84,6 +87,8 @@ class IdentifyOptions:
         choices=("consistent", *ESTIMATORS))
     variance_limit: float = option(_VARIANCE_LIMIT, "estimators reduced and auto fit only directions whose variance is"
         " at most this, under the metric of bodies, where the prior has a variance of about 0.1", 1e-9, 1e3)
+    kept_parameters: int = option(0, "estimator reduced fits this number of directions, those of the smallest variance,"
+        " such as excitation.kept_parameters of the planned motion; 0: by identify.variance_limit", 0, 100_000)
     sensor_deviation: Mapping[str, float] = named(float, "standard deviation of the noise of a joint's torque sensor,"
         " or of another channel of the report; weighted estimators then divide by these instead of by the deviations of"
         " residuals; give all channels [N m or N]", "sensor_names", minimum=1e-12, maximum=1e12)
@@ -122,7 +127,8 @@ class IdentifyOptions:
     def least_squares(self) -> LeastSquaresOptions:
         """Options of the classical estimator; KeyError for ``consistent``."""
         return attrs.evolve(
-            ESTIMATORS[self.estimator], variance_limit=self.variance_limit, sensor_deviation=self.sensor_deviation)
+            ESTIMATORS[self.estimator], variance_limit=self.variance_limit, kept_parameters=self.kept_parameters,
+            sensor_deviation=self.sensor_deviation)
 
 
 @attrs.frozen

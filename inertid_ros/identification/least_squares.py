@@ -129,8 +129,13 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
     if rule == "full":
         return fit.spectrum.count, np.zeros(0)
     if rule in ("auto", "variance"):
-        # Directions whose variance is at most a limit ([Lee2019]_ eq. a.4); variances ascend.
-        rank = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
+        # Directions whose variance is at most a limit, or a given number ([Lee2019]_ eqs. a.4, b.4); variances ascend.
+        limited = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
+        rank = linear_problem.options.kept_parameters or limited
+        if rank > fit.spectrum.count:
+            raise IdentificationError(
+                f"identify.kept_parameters is {rank}, but only {fit.spectrum.count} can be identified; lower it, or 0"
+                " for those of small variance")
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"

@@ -124,7 +124,8 @@ class Adaptation(LifecycleNode):
         """Read the robot description and the first estimate of its parameters."""
         try:
             self.robot.read_robot()
-            described = load_model(self.robot.model.urdf, self.robot.model.options)
+            model = self.robot.model
+            described = load_model(model.urdf, model.options, folder=model.folder)
             estimate = controlled_arm.first_estimate(described, self.options.result)
             controlled_arm.adaptive_controller(estimate, self.options.control)
             self.estimate = estimate
@@ -184,12 +185,12 @@ class Adaptation(LifecycleNode):
         if self.arm is not None:  # an operator has activated the node
             self.starter.cancel()
             return
-        if not (self.robot.has_states and self.robot.commands.has_controller):
+        if not (self.options.urdf or self.robot.has_states) or not self.robot.commands.has_controller:
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
             self.starter.cancel()  # another attempt would fail, too
             return
-        if self.trigger_activate() is TransitionCallbackReturn.SUCCESS:
+        if self.robot.has_states and self.trigger_activate() is TransitionCallbackReturn.SUCCESS:
             self.starter.cancel()
 
     # Motion

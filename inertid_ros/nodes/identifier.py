@@ -22,7 +22,6 @@ from inertid_ros.monitoring.live_coverage import RecordingCoverage, still_needed
 from inertid_ros.msg import IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.goal_node import GoalNode
@@ -62,7 +61,7 @@ class Identifier(GoalNode):
         self.status_publisher = self.create_publisher(IdentifierStatus, "~/status", LATCHED)
         self.create_subscription(SampleBatch, "recorder/batch", self._receive_batch, BATCH)
         if self.options.urdf:
-            self._take_description(read_description(self.options.urdf))
+            self._take_description(self.options.urdf)
         else:
             self.create_subscription(String, "robot_description", lambda m: self._receive_description(m.data), LATCHED)
         self.serve_goals(Identify, "~/identify", "another identification is running")
@@ -82,8 +81,8 @@ class Identifier(GoalNode):
             self._set_state(IdentifierStatus.WAITING, self.no_model)
             self.get_logger().error(self.no_model)
 
-    def _take_description(self, text: str) -> None:
-        self.model = load_model(text, self.configuration.robot, shapes=False)
+    def _take_description(self, source: str) -> None:
+        self.model = load_model(source, self.configuration.robot, shapes=False)
         if self.state == IdentifierStatus.WAITING:
             self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
         if self.options.live_coverage:
@@ -235,7 +234,7 @@ def identification_job(
         urdf=model.urdf, configuration=configuration, train=tuple(_source(name, recordings) for name in train),
         held_out=tuple(_source(name, recordings) for name in request.validation), output=output,
         rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
-        previous=request.previous)
+        previous=request.previous, folder=model.folder)
 
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:

@@ -16,7 +16,6 @@ from inertid_ros.core.errors import ExcitationError, InertidError, RecordingErro
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, ahead_of_steady
 from inertid_ros.excitation.execution.plan_check import check_at_rest
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Liveliness, Status, judged
@@ -182,7 +181,7 @@ class RobotStates:
     def read_robot(self) -> None:
         """Read the URDF file if the parameter ``urdf`` names one; raise InertidError without a usable description."""
         if self._urdf:
-            self._take_description(read_description(self._urdf))
+            self._take_description(self._urdf)
         if self._model is None:
             raise ExcitationError(self._no_model)
 
@@ -278,8 +277,8 @@ class RobotStates:
             self._no_model = f"robot_description: {error}"
             self._node.get_logger().error(self._no_model)
 
-    def _take_description(self, text: str) -> None:
-        model = load_model(text, self._robot_options, shapes=False)  # fast without shapes: the robot may be moving
+    def _take_description(self, source: str) -> None:
+        model = load_model(source, self._robot_options, shapes=False)  # fast without shapes: the robot may be moving
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:

@@ -75,8 +75,12 @@ class Equations(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Text that identifies the equations without the robot; information with equal fingerprints can be merged."""
-        return self.equation_type
+        """Text that identifies the equations without the robot; information with equal fingerprints can be merged.
+
+        The type of the equations, with the pose of the plate in whose frame the base rows are.
+        """
+        ground = self.model.ground
+        return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     @property
     def count(self) -> int:
@@ -239,12 +243,6 @@ class ForceEquations(Equations):
         joint, none = velocity - self.base, np.zeros(0, dtype=int)
         driven = none if joint < 0 else drives.joint_columns(self.model.layout, joint)
         return bodies.further_columns(self.model, velocity), driven
-
-    @property
-    def fingerprint(self) -> str:
-        """The type of the equations, with the pose of the plate in whose frame the base rows are."""
-        ground = self.model.ground
-        return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     def writer(self) -> "ForceWriter":
         return ForceWriter(self)

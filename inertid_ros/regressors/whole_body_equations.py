@@ -24,7 +24,7 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import WholeRowEquations
 from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor
-from inertid_ros.robot.body_segments import body_segment_model
+from inertid_ros.robot.body_segments import body_segment_model, wrench_frame
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 from inertid_ros.robot.kinematics import BATCH, TreeJoint, batches, turned_forces
 from inertid_ros.robot.model import RobotModel
@@ -232,7 +232,7 @@ def _with_channels(A: Array, b: Array) -> tuple[Array, Array]:
 
 
 class BodySegmentEquations(WholeRowEquations):
-    """Total external wrench on all segments, about the origin of the first segment, in world axes.
+    """Total external wrench on all segments, in the frame of :func:`wrench_frame`.
 
     Samples of ``nb`` segments hold poses ``q (N, 7 nb)``, twists and their derivatives ``v, a (N, 6 nb)`` in the frame
     of each segment, as for a free base, and the wrench ``tau (N, 6)``; see :func:`segment_samples`.
@@ -248,12 +248,13 @@ class BodySegmentEquations(WholeRowEquations):
     def coefficients(self, samples: Samples, rows: slice) -> Array:
         q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
         gravity, table = np.array(self.model.options.gravity), WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
+        axes, origin = wrench_frame(self.model, q)
         wrenches = []
         for body in range(len(self.model.link_names)):
             pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
-            placement = np.tile(np.eye(4), (len(q), 1, 1))
-            placement[:, :3, :3], placement[:, :3, 3] = rotation_matrices(pose[:, 3:]), pose[:, :3] - q[:, :3]
-            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - gravity @ placement[:, :3, :3]
+            placement, turns = np.tile(np.eye(4), (len(q), 1, 1)), rotation_matrices(pose[:, 3:])
+            placement[:, :3, :3], placement[:, :3, 3] = axes.T @ turns, (pose[:, :3] - origin) @ axes
+            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - gravity @ turns
             at_origin = at_origin + cross(w, twist[:, :3])
             products = wrench_products(at_origin, a[:, 6 * body + 3 : 6 * body + 6], w)
             wrench = (products @ table.T).reshape(-1, 6, BODY_PARAMETERS)

@@ -14,7 +14,7 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf.units import check_units
 
-from .contacts import check_contacts, contacts_of, ground_of
+from .contacts import check_contacts, contacts_of
 from .layout import ParameterLayout
 from .model import RobotModel, warn_of_inconsistent
 
@@ -38,10 +38,15 @@ def segments_of_urdf(text: str, root: etree._Element, options: RobotOptions) -> 
     warn_of_inconsistent("URDF link", model.link_names, model.body_prior)
     contacts = contacts_of(options)
     check_contacts(model.pinocchio, contacts)
-    if (ground := ground_of(contacts)) is not None:
-        name = next(contact.name for contact in contacts if contact.plate == ground)
-        raise ModelError(f"robot.plates.{name}: measures only pressure; robot.base segments needs the whole wrench")
     return replace(model, urdf=text, options=options, contacts=contacts)
+
+
+def wrench_frame(model: RobotModel, q: Array) -> tuple[Array, Array]:
+    """Axes ``(3, 3)`` and origin ``(3,)`` or ``(N, 3)`` in the world [m] of the wrench of segments in poses ``q``.
+
+    The world's axes and the origin of the first segment, or, if a plate measures only pressure, the frame of the plate.
+    """
+    return (np.eye(3), q[:, :3]) if model.ground is None else (model.ground.rotation, np.array(model.ground.xyz))
 
 
 def body_segment_model(name: str, segments: Sequence[str], prior: Array,

@@ -171,7 +171,7 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base."""
+        """Plate in whose frame the six rows of a free base or of segments are; None: frame of the base or the world."""
         return ground_of(self.contacts) if self.free else None
 
     @cached_property
@@ -287,13 +287,16 @@ class RobotModel:
         return model
 
 
-def load_model(source: str | Path, options: RobotOptions | None = None, shapes: bool = True) -> RobotModel:
+def load_model(
+        source: str | Path, options: RobotOptions | None = None, shapes: bool = True, folder: Path | None = None
+        ) -> RobotModel:
     """Build a :class:`RobotModel` from a URDF file or text.
 
     Parameters
     ----------
     shapes : whether links without inertia get the inertia of their shapes; reading meshes may take a long time. If not,
         the model has bars in place of these links, and its ``urdf`` stays as given; bars suffice to monitor a robot.
+    folder : folder of the file that a text comes from, for its meshes.
 
     Raises
     ------
@@ -302,12 +305,13 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
         floating); or a locked joint does not exist.
     """
     text = parsing.read_description(source)
-    folder = None if text == str(source) else Path(source).resolve().parent
+    file = None if text == str(source) else Path(source).resolve()
+    folder = folder if file is None else file.parent
     try:
         model = _from_text(text, options or RobotOptions(), folder, shapes)
         return replace(model, folder=folder, urdf=model.urdf if shapes else text)
     except ModelError as error:
-        if folder is None:
+        if file is None:
             raise
         raise ModelError(f"{source}: {error}") from None
 

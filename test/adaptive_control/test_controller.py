@@ -115,6 +115,24 @@ def test_projections_keep_a_bound_and_are_nearest():
     assert (limit.along(0.5 * body, velocity) == velocity).all() and (limit.nearest(0.5 * body) == 0.5 * body).all()
 
 
+def test_no_projection_leaves_its_half_space():
+    """1,000 draws of body, bound and velocity; a velocity at the bound no longer points out of it."""
+    rng, projected = np.random.default_rng(0), 0
+    for seed in range(50):
+        for body in np.repeat(arm(seed).body_prior, 7, axis=0)[:20]:
+            normal = rng.normal(size=10) / np.abs(body)
+            inside = geodesic_step(body[None], rng.normal(size=(1, 10)), 0.1)[0]
+            limit = HalfSpaceProjection(normal, float(normal @ inside))
+            nearest = limit.nearest(body)
+            projected += nearest is not body
+            assert normal @ nearest <= limit.offset + 1e-9 * np.abs(normal) @ np.abs(nearest)
+            assert is_consistent(nearest)
+            there = HalfSpaceProjection(normal, float(normal @ nearest))
+            velocity = there.along(nearest, rng.normal(size=10) * np.abs(body))
+            assert normal @ velocity <= 1e-9 * np.abs(normal) @ np.abs(velocity)
+    assert projected > 300
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_regressor_is_that_of_christoffel_symbols(seed):
     rng, model = np.random.default_rng(seed), arm(seed)

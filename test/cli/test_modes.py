@@ -175,6 +175,23 @@ def test_a_lower_limit_of_variance_leaves_more_at_the_prior(folder):
     assert less < 0.9 * more and error(reports[0]) > error(reports[1])
 
 
+def test_as_many_parameters_are_fitted_as_the_motion_excites(folder, capsys):
+    """In place of a limit of variance, which would have no effect beside the number."""
+    settings, reports = {"identify.estimator": "reduced"}, []
+    for count in (5, 20):
+        reports.append(identify(folder, {**settings, "identify.kept_parameters": count}))
+        assert used(reports[-1])["kept_parameters"] == count and reports[-1]["solver"]["name"] == "reduced"
+        assert reports[-1]["base_parameters"]["count"] > count
+    less, more = (distance("pullback", bodies_of(report)) for report in reports)
+    assert less < 0.9 * more and error(reports[0]) > error(reports[1])
+    for wrong, message in (
+        ({"identify.kept_parameters": 1000}, "identify.kept_parameters is 1000, but only"),
+        ({"identify.kept_parameters": 5, "identify.variance_limit": 0.1}, "identify.variance_limit"),
+    ):
+        identify(folder, {**settings, **wrong}, status=2)
+        assert message in capsys.readouterr().err
+
+
 def ellipsoids(size, sides=(0.0,), holds="mass"):
     """Settings of ellipsoids along the longest axis of the true first body.
 

@@ -99,13 +99,49 @@ def test_the_bodies_of_all_segments_are_found(person, tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["validate", str(tmp_path / "out"), str(person / "test.npz")]) == 0
     assert cli.main(["report", str(tmp_path / "out")]) == 0
+    assert cli.main(["predict", str(tmp_path / "out"), str(person / "test.npz"), "--quiet"]) == 0
     told = capsys.readouterr().out
     assert "wrench error" in told and all(name in told for name in NAMES)
     assert "pelvis" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_boards_that_measure_only_pressure_weigh_a_person(person, tmp_path, capsys):
+    """Boards with axes of their own; what they do not measure is nonsense in the recordings."""
+    turn = Rotation.from_euler("xyz", [np.pi, 0.0, 0.4])
+    boards = {name: {"frame": frame, "measures": "pressure", "rpy": [np.pi, 0.0, 0.4], "xyz": list(place)}
+        for name, frame, place in (("one", "left", np.zeros(3)), ("two", "right", PLATE))}
+    for name in ("train", "test"):
+        content = dict(np.load(person / f"{name}.npz"))
+        for plate in boards:
+            parts = [turn.inv().apply(part) for part in np.split(content[f"wrench/{plate}"], 2, axis=1)]
+            content[f"wrench/{plate}"] = np.hstack(parts)
+            content[f"wrench/{plate}"][:, [0, 1, 5]] = 1e3
+        np.savez(tmp_path / f"{name}.npz", **content)
+    settings = ["--set", f"robot.plates={json.dumps(boards)}", "--output", tmp_path / "out"]
+    recorded = {"recording": tmp_path / "train.npz"}
+    assert identify(person, "--validate", tmp_path / "test.npz", *settings, **recorded) == 0
+    report = Result.load(tmp_path / "out").report
+    counts = dict(zip(report["channels"], report["effective_samples"], strict=True))
+    assert [name for name, count in counts.items() if count > 0] == ["force_z", "torque_x", "torque_y"]
+    assert report["validation"]["relative_error"] < 0.1 * report["prior"]["validation"]["relative_error"]
+    truth = load_model(person / "true.urdf", RobotOptions(base="segments"))
+    masses = [link["mass"] for link in report["links"]]
+    assert sum(masses) == pytest.approx(truth.body_prior[:, 0].sum(), rel=0.01)
+    capsys.readouterr()
+    assert cli.main(["predict", str(tmp_path / "out"), str(tmp_path / "test.npz"), "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (points,) = (np.array(quantity["value"]) for quantity in told["whole_body"].values())
+    measured, predicted = (np.array(told[key]) for key in ("measured", "predicted"))
+    expected = np.subtract(*(wrench[:, [4, 3]] * [-1, 1] / wrench[:, 2:3] for wrench in (measured, predicted)))
+    np.testing.assert_allclose(points, expected, atol=1e-9)
+    assert np.sqrt(np.mean(points**2)) < 0.01  # m
+    boards["two"]["xyz"][2] = 0.1
+    settings[1] = f"robot.plates={json.dumps(boards)}"
+    assert identify(person, *settings[:2], "--output", tmp_path / "other", **recorded) == 2
+    assert "measure only a part of the wrench and do not lie in one plane" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("setting", "message"), [
-    ("robot.plates.one.measures=pressure", "robot.plates.one: measures only pressure; .* needs the whole wrench"),
     ("robot.drive_terms=[viscous]", "robot.drive_terms .* has no effect while robot.base is segments"),
     ("robot.loads={bag: {link: left, mass: 1.0, recordings: [walk]}}", "robot.loads: are not part of .*; remove them"),
     ("robot.plates={one: {frame: left}}", "wrench/two was recorded, but the robot has no contact or plate"),

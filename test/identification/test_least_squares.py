@@ -241,6 +241,8 @@ def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(s
     assert estimate.solution.solver == "reduced"
     kept = estimate.rank
     assert 0 < kept < estimate.base.count
+    counted = IdentifyOptions(estimator="reduced", kept_parameters=kept).least_squares  # step b.4
+    np.testing.assert_array_equal(least_squares(model, information, counted).parameters, estimate.parameters)
     R, z = information.whitened(1 / least_squares(model, information).residual_deviation)
     H = scaling_matrix("metric", prior_coordinates(model, information))
     sizes = np.linalg.norm(estimate.base.projection @ H, axis=1)  # any base parameters will do: those of like size

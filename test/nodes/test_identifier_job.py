@@ -1,5 +1,6 @@
 """What a goal of the identifier asks for: sources of recordings, and where the result is written."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,11 @@ def test_without_names_every_complete_recording_is_fitted(recordings: ReceivedRe
     names = [source.name for source in wanted.train if isinstance(source, Recording)]
     assert names == ["recording_001", "recording_002"]
     assert wanted.held_out == () and wanted.output is None and wanted.rounds.rounds == 1
+
+
+def test_meshes_are_looked_for_near_the_file_of_the_urdf(recordings: ReceivedRecordings, tmp_path: Path) -> None:
+    model = replace(MODEL, folder=tmp_path)
+    assert identification_job(Identify.Goal(), model, Configuration(), recordings, "").folder == tmp_path
 
 
 def test_names_are_received_recordings_or_paths(recordings: ReceivedRecordings, tmp_path: Path) -> None:

@@ -67,5 +67,6 @@ def test_what_a_row_names_exists(row: list[str]) -> None:
             else:
                 assert_option(name, known, f"`{name}` (default)" in selection)
     assert [file for file in named(example) if not (ROOT / file).is_file()] == []
+    assert test != "none" or selection.startswith("library: ")
     for name in named(test):
         assert_test_exists(f"`{name}`")

@@ -14,8 +14,10 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.robot.link_shapes import surrounding_ellipsoids
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.joints import locked_joints
+from inertid_ros.simulation.example_robots import example_urdf
 
 LEADER = "panda_finger_joint1"
 
@@ -191,3 +193,12 @@ def test_gravity_is_an_option():
     model = random_model(np.random.default_rng(11), 3, gravity=(0.0, 0.0, 0.0))
     torque = pin.rnea(model.pinocchio, model.pinocchio.createData(), np.ones(3), np.zeros(3), np.zeros(3))
     assert np.allclose(torque, 0.0)
+
+
+def test_a_text_with_the_folder_of_its_file_has_the_shapes_of_the_file():
+    """As in nodes, which pass the text on to other processes."""
+    file = example_urdf()
+    of_file, of_text = load_model(file), load_model(file.read_text(), folder=file.parent)
+    pairs = zip(*(surrounding_ellipsoids(model, shapes=True) for model in (of_file, of_text)), strict=True)
+    assert of_text.folder == of_file.folder and of_text.hash == of_file.hash
+    assert all(np.array_equal(one.row, other.row) for one, other in pairs)

@@ -65,6 +65,7 @@ def test_true_bodies_predict_base_and_torque(truth: RobotModel, recordings: list
     for error in outcome.predictions:
         assert error.calibrated < 0.2 * error.prior and error.calibrated < 0.02 * error.measured, error
     assert outcome.report["predictions"][0]["unit"] == "m/s"
+    assert outcome.report["base_parameters"]["count"] == 52  # as in [Naveen2019]_ table 5
 
 
 def test_wheels_keep_their_velocity_limit(truth: RobotModel) -> None:

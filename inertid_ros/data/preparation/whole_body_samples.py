@@ -32,6 +32,8 @@ from inertid_ros.data.preparation.recorded_channels import BASE_POSE, CleanChann
 from inertid_ros.data.preparation.wrenches import measured_wrenches
 from inertid_ros.data.recording import WRENCH_PREFIX, Recording
 from inertid_ros.data.screening.channel_faults import flagged_within
+from inertid_ros.robot.body_segments import wrench_frame
+from inertid_ros.robot.contacts import UNMEASURED
 from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.kinematics import motion_cross
 from inertid_ros.robot.model import POSE, RobotModel
@@ -233,13 +235,16 @@ def segment_samples(recorded: CleanChannels, poses: Spectrum, cutoff: float, mod
     time, q, v, a, tau, usable = map(np.concatenate, zip(*parts, strict=True))
     for flags in recorded.faulty.values():  # the filter mixes a fault into neighbours
         usable &= ~flagged_within(flags[:, None], recorded.time, time, 1.0 / cutoff)[:, 0]
-    return Samples(time, q, v, a, tau, np.repeat(usable[:, None], 6, axis=1), usable, name=recorded.name,
-        cutoff_hz=cutoff, findings=tuple(recorded.findings))
+    measured = np.ones(tau.shape, dtype=bool)
+    if model.ground is not None:
+        measured[:, UNMEASURED] = False
+    return Samples(time, q, v, a, np.where(measured, tau, 0.0), usable[:, None] & measured, usable, name=recorded.name,
+        cutoff_hz=cutoff, findings=tuple(recorded.findings), measured=None if measured.all() else measured)
 
 
 def _external_wrench(model: RobotModel, q: Array, channels: Mapping[str, Array]) -> Array:
-    """Sum ``(N, 6)`` of all wrenches, about the origin of the first segment, in world axes [N, N m]."""
-    total = np.zeros((len(q), 6))
+    """Sum ``(N, 6)`` of all wrenches, in the frame of :func:`.wrench_frame` [N, N m]."""
+    total, (frame, origin) = np.zeros((len(q), 6)), wrench_frame(model, q)
     for contact in model.contacts:
         if contact.plate is not None:
             axes, place = contact.plate.rotation[None], np.array(contact.plate.xyz)
@@ -248,5 +253,5 @@ def _external_wrench(model: RobotModel, q: Array, channels: Mapping[str, Array])
             axes, place = rotation_matrices(q[:, first + 3 : first + 7]), q[:, first : first + 3]
         wrench = channels[WRENCH_PREFIX + contact.name]
         force, torque = (np.einsum("nij,nj->ni", axes, part) for part in (wrench[:, :3], wrench[:, 3:]))
-        total += np.hstack([force, torque + np.cross(place - q[:, :3], force)])
+        total += np.hstack([force @ frame, (torque + np.cross(place - origin, force)) @ frame])
     return total

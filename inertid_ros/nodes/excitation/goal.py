@@ -273,6 +273,7 @@ class ExcitationGoal:
                 seed=request.seed or options.seed,
             ),
             execution=self._options.execution,
+            folder=self._robot.model.folder,
         )
 
     # From the plan to the motion

@@ -41,11 +41,8 @@ def moving(arm: AdaptedArm) -> None:
 def test_it_takes_the_arm_over_where_it_stands_and_follows(arm: AdaptedArm) -> None:
     parameters = arm.ros.listen(InertialParameters, "adaptation/parameters")
     assert np.abs(arm.position - START).max() < 0.02
-    arm.undisturbed()
-    arm.sway(period=4.0)
-    arm.until_moving(FASTEST)
-    arm.until_rest()
-    assert np.abs(arm.position - START).max() < 0.1 and arm.fastest < 1.0
+    arm.follow(period=4.0)
+    assert np.abs(arm.position - START).max() < 0.1 and FASTEST < arm.fastest < 1.0
     message = parameters[-1]
     assert message.verdict == InertialParameters.NO_VERDICT and len(message.links) == 7 and message.sequence > 3
     assert all(link.mass > 0 for link in message.links)

@@ -1,6 +1,7 @@
 """One goal of the excitation node under a fake clock, without ROS: what is waited for, refused, sent and stopped."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -247,12 +248,13 @@ def test_what_a_motion_does_not_excite_is_told_with_the_result(prepared: Prepare
 
 
 def test_request_and_parameters_make_the_job(prepared: PreparedMotion, model: RobotModel) -> None:
+    model = replace(model, folder=Path("robots"))
     run = Run(prepared, model, motion="bspline", duration=12.0, seed=7, speed_scale=0.5, prior="results")
     run.begin()
     run.run(0.01)
     job = run.planner.jobs[0]
     assert (job.excitation.kind, job.excitation.duration_s, job.excitation.seed) == ("bspline", 12.0, 7)
-    assert (job.speed_scale, job.prior, job.urdf) == (0.5, "results", model.urdf)
+    assert (job.speed_scale, job.prior, job.urdf, job.folder) == (0.5, "results", model.urdf, Path("robots"))
 
 
 def test_several_drivers_are_named_before_what_their_states_look_like(run: Run) -> None:

@@ -37,7 +37,8 @@ class AdaptedArm:
         self.states: list[tuple[JointState, float]] = []
         self.efforts: list[tuple[Float64MultiArray, float]] = []
         self.problems: list[str] = []
-        self._held_up = 0
+        self.fastest = 0.0  # speed of a joint in the last motion of follow [rad/s]
+        self._stops = 0
         depth = recording_profile("best_effort")
         self._states = PolledSubscription(ros.node, JointState, "joint_states", depth)
         self._efforts = PolledSubscription(ros.node, Float64MultiArray, "effort_commands", depth)
@@ -63,11 +64,6 @@ class AdaptedArm:
     def speed(self) -> float:
         """Largest of a joint in the last joint state [rad/s]."""
         return float(np.abs(self._of_joints("velocity")).max())
-
-    @property
-    def fastest(self) -> float:
-        """Largest speed of a joint so far [rad/s]."""
-        return float(max(np.abs(state.velocity).max() for state, _ in self.states))
 
     def _of_joints(self, key: str) -> np.ndarray:
         self.take()
@@ -111,16 +107,34 @@ class AdaptedArm:
         assert self.change_state(ACTIVATE), self.log()
         self.go_to(START, 2.0)
 
+    def held_up(self) -> bool:
+        """Whether this machine has held a process up since the last call, which stops the arm."""
+        before, reasons = self._stops, ("the controller was delayed", "no joint state")
+        self._stops = sum(self.log().count(f"stopped: {reason}") for reason in reasons)
+        return self._stops > before
+
     def undisturbed(self) -> None:
-        """Activate anew if this machine has held a process up, which stops the arm: tests look at what else it does."""
-        stops = sum(self.log().count(f"stopped: {why}") for why in ("the controller was delayed", "no joint state"))
-        if stops > self._held_up:
-            self._held_up = stops
+        """Activate anew if a process was held up: tests look at what else stops the arm."""
+        if self.held_up():
             self.active_again()
+
+    def follow(self, period: float) -> None:
+        """Sway once to the end, and again if this machine has held a process up, or the reference until it was late."""
+        for _ in range(10):
+            self.undisturbed()
+            begin, late = len(self.states), self.log().count("reference: began")
+            self.sway(period)
+            self.spin(0.3 + period)
+            self.until_rest()
+            if not self.held_up() and self.log().count("reference: began") == late:
+                self.fastest = float(max(np.abs(state.velocity).max() for state, _ in self.states[begin:]))
+                return
+            self.active_again()
+        raise AssertionError(f"this machine held a process up in ten motions\n{self.log()}")
 
     def restart(self) -> None:
         """Start the node again, and wait until it is in control."""
-        self.node, self._held_up = self._start(), 0
+        self.node, self._stops = self._start(), 0
         self.efforts.clear()
         self.in_control()
 

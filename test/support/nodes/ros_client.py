@@ -110,11 +110,13 @@ class RosClient:
         return future.result()
 
     def close(self) -> None:
-        for process in self._processes:
-            process.kill()
-        self._executor.shutdown(timeout_sec=0.0)
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
+        try:  # before processes are killed: Fast DDS unmaps memory that was shared with them while it closes
+            self._executor.shutdown(timeout_sec=0.0)
+            self.node.destroy_node()
+            rclpy.try_shutdown(context=self._context)
+        finally:
+            for process in self._processes:
+                process.kill()
 
 
 @contextmanager
