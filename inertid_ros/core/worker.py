@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import InertidError
 
 MAX_MEMORY_MB = 8192  # default limit of a job; the largest known jobs need a tenth
+_READING_S, _READING_MB, _POLL_PERIOD_S = 8.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -188,6 +189,20 @@ class Worker(Generic[Progress, Result]):
                 self._process.wait(timeout=1.0)
             self.stop()
             self._process.wait()
+
+
+def read_apart(name: str, function: Callable[..., Result], *arguments: object) -> Result:
+    """Result of a function that reads a file by a library which hostile files may crash or occupy, as of Worker."""
+    process = WorkerProcess(memory_mb=_READING_MB, nice=0)
+    job: Worker[object, Result] = Worker(name, function, arguments, _READING_S, process)
+    try:
+        while not job.poll():
+            time.sleep(_POLL_PERIOD_S)
+        return job.result()
+    except WorkerError as error:
+        raise WorkerError(f"{str(error).rpartition(';')[0]}; replace the file, or save it again") from None
+    finally:
+        job.stop()
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:

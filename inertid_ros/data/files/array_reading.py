@@ -14,6 +14,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, RecordingError, optional_module
 from inertid_ros.core.formats import Budget, open_file, read_json, read_text
+from inertid_ros.core.worker import read_apart
 
 from .table_reading import columns_read, is_quantity, is_time
 
@@ -49,21 +50,26 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
 
     Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
     """
+    with open_file(path) as file:
+        content = file.read()
+    variables = read_apart(str(path), _mat_variables, str(path), content)
+    structs = [value for value in variables.values() if isinstance(value, dict)]
+    merged = {key: value for level in (*structs, variables) for key, value in level.items()}
+    arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
+    return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
+
+
+def _mat_variables(path: str, content: bytes, progress: object) -> dict[str, Any]:
+    """Variables of a MATLAB file, for a :class:`.Worker`: SciPy's reader crashes for some damaged files."""
     try:
-        with open_file(path) as file:
-            content = file.read()
         _check_mat_size(content)
-        variables = scipy.io.loadmat(io.BytesIO(content), simplify_cells=True)
+        return dict(scipy.io.loadmat(io.BytesIO(content), simplify_cells=True))
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; save it again") from None
     except NotImplementedError:
         raise RecordingError(f"{path}: is of version 7.3 of MATLAB's files; save(file, '-v7') in MATLAB") from None
     except Exception as error:  # the library raises errors of any type for damaged files
         raise RecordingError(f"{path}: cannot be read as MATLAB file ({type(error).__name__}); save it again") from None
-    structs = [value for value in variables.values() if isinstance(value, dict)]
-    merged = {key: value for level in (*structs, variables) for key, value in level.items()}
-    arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
-    return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
 
 
 def _check_mat_size(content: bytes) -> None:
