@@ -34,7 +34,7 @@ from inertid_ros.ros.diagnostics import STALE, WARN, DiagnosticsPublisher, Statu
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import stored_parameters
 from inertid_ros.ros.subscriber import ParameterSubscriber
-from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, resolved
 
 from .spin import run_node
 
@@ -52,7 +52,7 @@ class FeedForward(Node):
         self.robot: RobotModel | None = None
         self.no_robot = "no robot description has been received; publish robot_description or set urdf"
         self.parameters: ParameterSubscriber | None = None
-        self.topic = self.resolve_topic_name("~/parameters" if options.result else options.parameters)
+        self.topic = resolved(self, "~/parameters" if options.result else options.parameters)
         self.interfaces: tuple[str, ...] | None = None  # of the controller; None if it does not answer
         self.heard_s = time.monotonic()  # last answer
         self.awaited: set[Future] = set()  # answers of the controller to goals
