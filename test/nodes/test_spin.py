@@ -135,8 +135,11 @@ sys.exit(nodes.run("{name}"))
 def test_impossible_names_are_refused_in_one_line(node: str, option: str, tmp_path: Path):
     name = random.choice(["a b", "/", "arm/", "a\x1b[31m", "9arm", "ä", "a" * 300, "/".join(["abc"] * 80)])
     (tmp_path / "robot.urdf").write_text(URDF)
-    urdf = {} if node in ("recorder", "calibrate") else {"urdf": str(tmp_path / "robot.urdf")}
-    parameters = {option: [name] if option.startswith("further") else name, **urdf, **({"moved_by": "robot"} if "move" in option else {})}
+    parameters = {option: [name] if option.startswith("further") else name}
+    if node == "calibrate":
+        parameters["moved_by"] = "robot"
+    elif node != "recorder":
+        parameters["urdf"] = str(tmp_path / "robot.urdf")
     process = NodeProcess(node, tmp_path, parameters)
     assert process.process.wait(120) == 2, name
     log = process.log()

@@ -111,8 +111,8 @@ class RandomMessages:
 class NodeFuzzer:
     """Endpoints of running nodes, each with one client; processes must stay alive, and answer within ten seconds.
 
-    If the robot ``moves``, what would rightly prevent motion (a second publisher of joint states) is left out, and half
-    of the goals are good.
+    If the robot ``moves``, what would rightly prevent motion (a second publisher of joint states) is left out, and a
+    good goal follows each that has ended.
     """
 
     def __init__(self, ros: RosClient, processes: Mapping[str, NodeProcess], robot: FakeRobot, plan: Path,
@@ -125,6 +125,7 @@ class NodeFuzzer:
         self._messages = RandomMessages(self._rng, words)
         self._waiting: list[tuple[float, str, Any]] = []
         self._topics, self._services, self._actions = [], [], []
+        self._motion: Any = None  # answer to the last good goal, then its result
         self.filled = ros.listen(JointTrajectory, "/apart/arm/joint_trajectory", COMMAND)
         ros.node.create_service(GetParameters, "/apart/arm/get_parameters", _effort_interface)
         self._good = ros.node.create_publisher(InertialParameters, "/apart/identifier/parameters", LATCHED)
@@ -161,6 +162,10 @@ class NodeFuzzer:
 
     def _send(self) -> None:
         draw = self._rng.random()
+        if self._moves and (self._motion is None or self._motion.done()) and draw < 0.1:
+            self._arm()
+            excite = next(client for client in self._actions if client._action_type is Excite)
+            self._motion = self._send_goal(excite, Excite.Goal(plan_file=self._plan))
         if draw < 0.8:
             publisher = self._drawn(self._topics, "topic_name")
             if draw < 0.1:  # bytes that are no such message; the middleware itself refuses them if they are too many
@@ -181,14 +186,7 @@ class NodeFuzzer:
             self.counts["requests"] += 1
         else:
             client = self._rng.choice(self._actions)
-            goal = client._action_type.Goal()
-            if self._moves and client._action_type is Excite and self._rng.random() < 0.5:
-                goal.plan_file = self._plan
-                self._arm()
-            else:
-                goal = self._messages.fill(goal)
-            self._waiting.append((time.monotonic(), client._action_name, client.send_goal_async(goal)))
-            self.counts["goals"] += 1
+            self._send_goal(client, self._messages.fill(client._action_type.Goal()))
 
     def _message(self, kind: Any) -> Any:
         """A random message; half of the trajectories are good but for one part, and may be so altogether."""
@@ -201,6 +199,12 @@ class NodeFuzzer:
         if self._rng.random() < 0.5:
             self._messages.fill(self._rng.choice([message.header, *message.points, message.points[1].time_from_start]))
         return message
+
+    def _send_goal(self, client: Any, goal: Any) -> Any:
+        answer = client.send_goal_async(goal)
+        self._waiting.append((time.monotonic(), client._action_name, answer))
+        self.counts["goals"] += 1
+        return answer
 
     def _arm(self) -> None:
         client = next(each for each in self._services if each.srv_name == "/excitation/change_state")
@@ -224,6 +228,8 @@ class NodeFuzzer:
                 answer = future.result()
                 if getattr(answer, "accepted", False):  # a goal
                     self.counts["accepted goals"] += 1
+                    if future is self._motion:
+                        self._motion = answer.get_result_async()
                     if self._rng.random() < 0.2:
                         answer.cancel_goal_async()
             elif now - begun > ANSWER_S:
