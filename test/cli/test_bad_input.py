@@ -179,6 +179,18 @@ def test_results_with_numbers_that_are_not_finite_are_refused(seed, result, refu
         assert "parameters.yaml: is damaged (holds NaN or infinite numbers); identify again" in refused(*command)
 
 
+@pytest.mark.parametrize("key", ["provenance", "residual_deviation", "links", "solver"])
+@pytest.mark.parametrize("content", [None, [], "text"])
+def test_results_with_a_damaged_report_end_in_a_result_or_one_line(key, content, result, capsys):
+    report = json.loads((result / "report.json").read_text())
+    (result / "report.json").write_text(json.dumps({**report, key: content} if content is not None else {
+        name: value for name, value in report.items() if name != key}))  # fmt: skip
+    for command in (("export", "out", "--to", "csv", "--output", "a.csv", "--force"), ("predict", "out", "good.npz"),
+                    ("validate", "out", "good.npz"), ("payload", "out", "good.npz"), ("report", "out"),
+                    (*_identify("good.npz", "--force"), "--prior", "out")):  # fmt: skip
+        assert cli.main([*command]) in (0, 2, 3), capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", [b"\xff", b"a\tb", b"\x1b[31m"])
 def test_files_of_any_name_are_read_and_written(name, folder, result, capsys):
     text = os.fsdecode(name)
