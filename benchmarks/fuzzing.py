@@ -64,8 +64,8 @@ def main() -> None:
 
 `python benchmarks/fuzzing.py --seconds {options.seconds:g} --seed {options.seed} --workers {options.workers}`: inputs
 of up to 64 kB, made from valid inputs by changes of structure and bytes, {guidance}. Each input must be accepted, or
-refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and libraries. Times are of the
-processor, which other work shares.
+refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and
+libraries. Times are of the processor, which other work shares.
 
 {table(header, [row(each) for each in figures])}
 

@@ -65,7 +65,8 @@ class Run:
         taken = time.monotonic() - self.started
         figures = {
             "name": self.target.name, "guided": atheris is not None, "tried": self.tried, "accepted": self.accepted,
-            "seconds": taken, "processor_s": time.process_time() - self.begun, "longest": self.longest, "broken": self.broken,
+            "seconds": taken, "processor_s": time.process_time() - self.begun, "longest": self.longest,
+            "broken": self.broken,
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
         }  # fmt: skip
         os.write(FIGURES, (json.dumps(figures) + "\n").encode())
