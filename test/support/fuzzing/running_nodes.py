@@ -182,7 +182,7 @@ class NodeFuzzer:
                     request.transition = Transition(id=self._rng.choice(_ARMING))
                 elif request.transition.id in _SHUTDOWN:
                     return
-            self._waiting.append((time.monotonic(), client.srv_name, client.call_async(request)))
+            self._await(client.srv_name, client.call_async(request))
             self.counts["requests"] += 1
         else:
             client = self._rng.choice(self._actions)
@@ -201,9 +201,13 @@ class NodeFuzzer:
         return message
 
     def _send_goal(self, client: Any, goal: Any) -> Any:
-        answer = client.send_goal_async(goal)
-        self._waiting.append((time.monotonic(), client._action_name, answer))
         self.counts["goals"] += 1
+        return self._await(client._action_name, client.send_goal_async(goal))
+
+    def _await(self, name: str, answer: Any) -> Any:
+        begun = time.monotonic()
+        answer.add_done_callback(lambda _: setattr(self, "longest", max(self.longest, time.monotonic() - begun)))
+        self._waiting.append((begun, name, answer))
         return answer
 
     def _arm(self) -> None:
@@ -224,7 +228,6 @@ class NodeFuzzer:
         now = time.monotonic()
         for begun, name, future in self._waiting:
             if future.done():
-                self.longest = max(self.longest, now - begun)
                 answer = future.result()
                 if getattr(answer, "accepted", False):  # a goal
                     self.counts["accepted goals"] += 1
@@ -254,6 +257,8 @@ class NodeFuzzer:
             lines = [line for line in log.split("\n") if "] [rcl" not in line]  # those of ROS itself
             if found := [line for line in lines if any(ord(each) < 32 and each != "\t" for each in line)]:
                 raise BrokenBoundError(f"{name} printed control characters: {found[0][:500]!r}")
+        if self.longest > ANSWER_S:
+            raise BrokenBoundError(f"an answer took {self.longest:.1f} s, more than {ANSWER_S:g} s")
         for trajectory in self.filled:
             effort = np.array([point.effort for point in trajectory.points]).reshape(-1, 2)
             if not (np.abs(effort) <= two_links()[0].limits.effort).all():
