@@ -35,7 +35,7 @@ def row(figures: dict[str, Any]) -> list[object]:
     tried = figures["tried"]
     broken = ", ".join(f"{key} ({count})" for key, count in figures["broken"].items()) or "none"
     return [
-        figures["name"], tried, f"{tried / figures['seconds']:.0f}", f"{100 * figures['accepted'] / tried:.0f} %",
+        figures["name"], tried, f"{tried / figures['processor_s']:.0f}", f"{100 * figures['accepted'] / tried:.0f} %",
         f"{figures['longest']:.2f}", f"{figures['peak_mib']:.0f}", broken,
     ]  # fmt: skip
 
@@ -64,7 +64,8 @@ def main() -> None:
 
 `python benchmarks/fuzzing.py --seconds {options.seconds:g} --seed {options.seed} --workers {options.workers}`: inputs
 of up to 64 kB, made from valid inputs by changes of structure and bytes, {guidance}. Each input must be accepted, or
-refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and libraries.
+refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and
+libraries. Times are of the processor, which other work shares.
 
 {table(header, [row(each) for each in figures])}
 

@@ -4,7 +4,7 @@
 
 All nodes must stay alive, answer each request within 10 s, and print only printable lines without a traceback; the
 robot must stay within its limits. In the second half of the inputs it moves: nothing else publishes its joint states,
-its description or a speed scaling, and half of the goals are good.
+its description or a speed scaling, and a good goal follows each that has ended.
 """
 
 import argparse
@@ -46,6 +46,8 @@ def main() -> None:
                         memory[f"{name}{', moving' * moves}"].append(resident_mib(node.process.pid))
                     print(dict(fuzzer.counts), f"longest {fuzzer.longest:.2f} s", flush=True)
                 fuzzer.check_end()
+                if moves and not fuzzer.moved_s():
+                    broken.append("the robot did not move")
             except BrokenBoundError as error:
                 broken.append(str(error))
             moved_s, longest = moved_s + fuzzer.moved_s(), max(longest, fuzzer.longest)
@@ -58,9 +60,9 @@ def main() -> None:
 `python benchmarks/node_fuzzing.py --inputs {options.inputs} --seed {options.seed}`: {counts} in
 {time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An
 eighth of the messages are random bytes. In the second half, nothing but the robot publishes its joint states,
-description and speed scaling, and half of the goals are good: the robot moved for {moved_s:.0f} s. Longest time to an
-answer: {longest:.2f} s ({ANSWER_S:g} s are allowed). The feed-forward node filled {filled} trajectories, all
-with efforts within their limits. Broken bounds: {"; ".join(broken) or "none"}.
+description and speed scaling, and each goal that has ended is followed by a good one: the robot moved for {moved_s:.0f} s.
+Longest time to an answer: {longest:.2f} s ({ANSWER_S:g} s are allowed). The feed-forward node filled {filled}
+trajectories, all with efforts within their limits. Broken bounds: {"; ".join(broken) or "none"}.
 
 {table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
 

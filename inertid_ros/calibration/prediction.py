@@ -21,8 +21,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan, load_motion
 from inertid_ros.regressors import equations as regression
-from inertid_ros.regressors.body_equations import BodySegmentEquations
-from inertid_ros.regressors.whole_body_equations import MomentumEquations
+from inertid_ros.regressors.whole_body_equations import BodySegmentEquations, MomentumEquations
 from inertid_ros.report.results import Result
 from inertid_ros.robot.contacts import wrenches_of_force
 from inertid_ros.robot.kinematics import batches

@@ -19,7 +19,7 @@ from inertid_ros.core.formats import read_yaml
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.results import REPORT, Result
+from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
@@ -116,9 +116,10 @@ def _leaf_settings(tree: type, key: str, value: object) -> Iterator[tuple[str, o
 
 def check_same_robot(config: Configuration, result: Result) -> None:
     """Refuse robot options and equations that differ from the options stored in a result."""
-    stored = result.report["provenance"].get("configuration") or {}
-    sections = {"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}
-    former = dict(flat(sections))
+    with as_written(result.directory / REPORT):
+        stored = result.report["provenance"].get("configuration") or {}
+        sections = {"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}
+        former = dict(flat(sections))
     defaults = {entry.key: entry.default for entry in options_of(Configuration)}
     for key, value in flat(json.loads(json.dumps(attrs.asdict(config)))):
         if not key.startswith("robot.") and key != "identify.equations":

@@ -25,6 +25,8 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import InertidError
 
 MAX_MEMORY_MB = 8192  # default limit of a job; the largest known jobs need a tenth
+_READING_S, _READING_MB, _POLL_PERIOD_S = 8.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
+_READ_BYTES_PER_S = 1e7
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -188,6 +190,29 @@ class Worker(Generic[Progress, Result]):
                 self._process.wait(timeout=1.0)
             self.stop()
             self._process.wait()
+
+
+def read_apart(name: str, function: Callable[..., Result], *arguments: object, size: int = 0) -> Result:
+    """Result of a function that reads files by a library which hostile files may crash or occupy, as of Worker.
+
+    ``size`` is the size of the files [bytes]; the limits of time and memory grow with it.
+    """
+    process = WorkerProcess(memory_mb=_READING_MB + 16 * (size >> 20), nice=0)
+    timeout_s = _READING_S + size / _READ_BYTES_PER_S
+    job: Worker[object, Result] = Worker(name, _silent, (function, *arguments), timeout_s, process)
+    try:
+        while not job.poll():
+            time.sleep(_POLL_PERIOD_S)
+        return job.result()
+    except WorkerError as error:
+        raise WorkerError(f"{str(error).rpartition(';')[0]}; replace the file, or save it again") from None
+    finally:
+        job.stop()
+
+
+def _silent(function: Callable[..., Result], *arguments: object, progress: object) -> Result:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries, and C++ when it aborts, write to stderr
+    return function(*arguments, progress=progress)
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:

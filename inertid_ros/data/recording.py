@@ -20,6 +20,7 @@ _BASE_WIDTHS = {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 
 LOST_SAMPLE_PERIODS = 2.0
 """A longer step between stamps means lost samples; jitter of up to half a period on either side makes no such step."""
 MAX_OTHER_CLOCK_SHARE = 0.02  # share of the stamps; with more, the user must decide which clock is right
+_MIN_STEP_S = 0.5e-9  # stamps of ROS are whole nanoseconds
 LATE_MESSAGES = 3  # periods by which messages of several threads overtake one another
 _OTHER_CLOCK_STEP_RATIO = 1000.0  # step over the sum of all other steps; pauses in a recording are shorter
 _COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
@@ -124,9 +125,9 @@ def _longest_increasing(stamps: IntArray | Array) -> Mask:
 class Recording:
     """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``) if they were not recorded.
 
-    Lost values may be NaN or infinite; preparation replaces them. Values beyond 1e30 become infinite.
+    Lost values may be NaN or infinite; preparation replaces them. Values beyond 1e30 become infinite, below 1e-30 zero.
 
-    Raises RecordingError: shapes do not fit, a stamp is not finite, or stamps repeat or go back.
+    Raises RecordingError: shapes do not fit, a stamp is not finite, or stamps go back or advance by less than 1 ns.
 
     Attributes
     ----------
@@ -194,11 +195,11 @@ class Recording:
         if len(time) < 2:
             raise RecordingError(f"{self.name}: holds {len(time)} samples; record at least a few seconds")
         step = np.diff(time)
-        if (step <= 0).any():
-            row = int(np.argmax(step <= 0)) + 1
+        if (small := step < _MIN_STEP_S).any():
+            row = int(np.argmax(small)) + 1
             raise RecordingError(
-                f"{self.name}: time goes back or repeats at sample {row} ({time[row - 1]:.6f} s to"
-                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there")
+                f"{self.name}: time goes back or repeats at sample {row} ({time[row - 1]} s to {time[row]} s); check"
+                " the clock of the publisher, cut the recording there, or give the time in seconds")
 
     def __len__(self) -> int:
         return len(self.time)
@@ -247,7 +248,9 @@ class Recording:
             row = int(np.argmin(real))
             raise RecordingError(f"{self.name}: time is {array[row]} at sample {row}; cut it out or export it again")
         array = array.copy()
-        array[np.abs(array) > 1e30] = np.inf  # no measurement, and its square would overflow
+        if channel != "time":  # no measurements, and powers of them would overflow or underflow
+            array[np.abs(array) > 1e30] = np.inf
+            array[np.abs(array) < 1e-30] = 0.0
         array.flags.writeable = False
         return array
 

@@ -14,6 +14,7 @@ from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.task import Future
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
@@ -32,11 +33,12 @@ from inertid_ros.ros.diagnostics import STALE, WARN, DiagnosticsPublisher, Statu
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import stored_parameters
 from inertid_ros.ros.received_parameters import ParameterSubscriber
-from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, resolved
 
 from .spin import run_node
 
 _POLL_PERIOD_S = 0.1
+_SILENCE_S = 5.0  # a controller answers twice a second; a killed one counts as ready for many seconds
 _NO_CONTROLLER = "the parameter controller is empty; set it to the name of the robot's trajectory controller"
 
 
@@ -49,8 +51,10 @@ class FeedForward(Node):
         self.robot: RobotModel | None = None
         self.no_robot = "no robot description has been received; publish robot_description or set urdf"
         self.parameters: ParameterSubscriber | None = None
-        self.topic = self.resolve_topic_name("~/parameters" if options.result else options.parameters)
-        self.interfaces: tuple[str, ...] | None = None  # of the controller; None before its answer
+        self.topic = resolved(self, "~/parameters" if options.result else options.parameters)
+        self.interfaces: tuple[str, ...] | None = None  # of the controller; None if it does not answer
+        self.heard_s = time.monotonic()  # last answer
+        self.awaited: set[Future] = set()  # answers of the controller to goals
         self.sent, self.refused, self.refusal = 0, 0, ""
         self.manager = ControllerManager(self, options.controller)
         self.question: Question | None = None
@@ -97,10 +101,15 @@ class FeedForward(Node):
     def _poll(self) -> None:
         now = time.monotonic()
         self.manager.poll(now)
-        if self.question is None or (answer := self.question.poll(now, names=["command_interfaces"])) is None:
+        if self.question is None:
             return
-        lists = (value.string_array_value for value in answer.values)  # empty for another type
-        self.interfaces = tuple(name for names in lists for name in names)
+        if (answer := self.question.poll(now, names=["command_interfaces"])) is not None:
+            lists = (value.string_array_value for value in answer.values)  # empty for another type
+            self.heard_s, self.interfaces = now, tuple(name for names in lists for name in names)
+        elif now - self.heard_s > _SILENCE_S:
+            self.interfaces = None
+            for awaited in self.awaited:
+                awaited.cancel()
 
     def problem(self) -> str:
         """Return why trajectories cannot be filled now, in one line; empty if they can."""
@@ -127,7 +136,9 @@ class FeedForward(Node):
         if not name:
             return _NO_CONTROLLER
         if self.interfaces is None:
-            return f"{name} has not reported its command interfaces; start it, or correct the parameter controller"
+            return (
+                f"{name} does not answer a request for its command interfaces; start it, or correct the parameter"
+                " controller")
         if "effort" not in self.interfaces:
             return (
                 f"{name} has no effort command interface, but {', '.join(self.interfaces) or 'no command_interfaces'};"
@@ -215,28 +226,25 @@ class FeedForward(Node):
 
     async def _execute(self, goal: ServerGoalHandle) -> Any:
         """Send a goal on, and return the controller's result."""
-        request, refused = goal.request, self.action.Result(error_code=self.action.Result.INVALID_GOAL)
+        key, request = bytes(goal.goal_id.uuid), goal.request
         try:
             if not self.client.server_is_ready():
                 raise InertidError(f"{self.options.controller} has no follow_joint_trajectory; start and activate it")
             request.trajectory = self.filled(request.trajectory)
+            sent = await self._answer(
+                self.client.send_goal_async(request, lambda message: goal.publish_feedback(message.feedback)))
+            if not sent.accepted:
+                raise InertidError(f"{self.options.controller} rejects the filled trajectory; see its log")
+            self.sent, self.refusal, self.goals[key] = self.sent + 1, "", sent
+            if goal.is_cancel_requested:
+                sent.cancel_goal_async()
+            answer = await self._answer(sent.get_result_async())
         except InertidError as error:
             self._refuse(str(error))
-            refused.error_string = str(error)
             goal.abort()
-            return refused
-        sent = await self.client.send_goal_async(request, lambda message: goal.publish_feedback(message.feedback))
-        if not sent.accepted:
-            refused.error_string = f"{self.options.controller} rejects the filled trajectory; see its log"
-            self._refuse(refused.error_string)
-            goal.abort()
-            return refused
-        key = bytes(goal.goal_id.uuid)
-        self.sent, self.refusal, self.goals[key] = self.sent + 1, "", sent
-        if goal.is_cancel_requested:
-            sent.cancel_goal_async()
-        answer = await sent.get_result_async()
-        del self.goals[key]
+            return self.action.Result(error_code=self.action.Result.INVALID_GOAL, error_string=str(error))
+        finally:
+            self.goals.pop(key, None)
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             goal.succeed()
         elif answer.status == GoalStatus.STATUS_CANCELED and goal.is_cancel_requested:
@@ -244,6 +252,17 @@ class FeedForward(Node):
         else:
             goal.abort()
         return answer.result
+
+    async def _answer(self, future: Future) -> Any:
+        """Wait for the controller's answer; InertidError if it falls silent."""
+        self.awaited.add(future)
+        answer = await future
+        self.awaited.remove(future)
+        if answer is None:
+            raise InertidError(
+                f"{self.options.controller} has not answered for {_SILENCE_S:g} s, so its goal ends here; make sure"
+                " that the robot rests, and restart the controller")
+        return answer
 
     def _cancel(self, goal: ServerGoalHandle) -> CancelResponse:
         if sent := self.goals.get(bytes(goal.goal_id.uuid)):

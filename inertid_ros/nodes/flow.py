@@ -15,7 +15,7 @@ from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.node_parameters import check_given_parameters, declare
-from inertid_ros.ros.topics import LATCHED
+from inertid_ros.ros.topics import LATCHED, resolved
 
 from .flow_client import INTERRUPTED, FlowClient, FlowError, Interrupted
 from .spin import end_within
@@ -143,6 +143,8 @@ class SelfMovingRobot:
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self._client, self._options = client, options
+        for name in (options.move_service, options.moving_topic):
+            resolved(client.node, name)
         self._moving = client.received(Bool, options.moving_topic, LATCHED)
 
     @property

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import compress, groupby
 from typing import NamedTuple
 
@@ -63,7 +64,7 @@ class Recorder(Node):
         super().__init__("recorder")
         self.options = declare(self, RecorderOptions)
         self.profile = topics.recording_profile(self.options.reliability)
-        self.sources = sources(self.options, self.resolve_topic_name)
+        self.sources = sources(self.options, partial(topics.resolved, self))
         wrenches = [source for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
         self.wrench_topics = [source.name for source in wrenches]
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)

@@ -97,18 +97,17 @@ def payload_offline(
     _check_payload(robot, payload, with_payload, options.largest_mass)
     findings, warnings = tuple(map(str, dataset.findings)), _notices(robot, payload)
     roles = ["payload"] * len(loaded) + ["reference"] * len(reference)
+    with as_written(result.directory / REPORT):
+        calibration = {
+            "directory": str(result.directory), "created": result.report["provenance"]["created"],
+            "model_hash": result.model.hash, "residual_deviation": result.report["residual_deviation"]}
     content: dict[str, Any] = plain(
         {
             **payload_content(payload),
             "notices": [*warnings, *findings],
             "joint_names": result.model.joint_names,
             "residual_deviation": payload.residual_deviation,
-            "calibration": {
-                "directory": str(result.directory),
-                "created": result.report["provenance"]["created"],
-                "model_hash": result.model.hash,
-                "residual_deviation": result.report["residual_deviation"],
-            },
+            "calibration": calibration,
             "friction_drift": asdict(options.drift),
             "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)],
         }

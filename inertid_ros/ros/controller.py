@@ -8,7 +8,7 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.task import Future
 
-from inertid_ros.ros.topics import COMMAND, Publishers
+from inertid_ros.ros.topics import COMMAND, Publishers, resolved
 
 _QUESTION_PERIOD_S = 0.5
 _QUESTION_TIMEOUT_S = 1.0  # then the request is repeated
@@ -83,10 +83,11 @@ class ControllerManager:
     """Query the controller manager in the node's namespace without blocking.
 
     No request is sent if ``controller`` is empty or controller_manager_msgs is not installed. ``joints`` are the joints
-    to be moved, by their names in controllers.
+    to be moved, by their names in controllers. ConfigurationError: no names of ROS can begin with ``controller``.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
+        resolved(node, of_controller(controller, "follow_joint_trajectory/_action/cancel_goal"))  # its longest name
         self.joints: tuple[str, ...] = ()
         self._name = controller.strip("/").rpartition("/")[2]
         self._controllers: list[Any] | None = None  # from the last answer

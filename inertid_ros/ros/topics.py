@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
@@ -16,7 +17,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import ConfigurationError, InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
@@ -43,6 +44,16 @@ UNNAMED = "_NODE_NAME_UNKNOWN_"
 _MAX_TAKEN = 250  # messages per call, so that timers run on time while a long queue is taken
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
+
+
+
+def resolved(node: Node, name: str) -> str:
+    """Full name of a topic or service after remapping; ConfigurationError if ROS does not allow the name."""
+    try:
+        return str(node.resolve_topic_name(name))
+    except RCLError as error:
+        reason = str(error).partition(", at /")[0].rpartition(": ")[2]
+        raise ConfigurationError(f"{name!r} is not the name of a topic: {reason}; correct the parameter") from None
 
 
 def recording_profile(reliability: str) -> QoSProfile:

@@ -4,7 +4,6 @@ MuJoCo's own writer keeps six digits, so MJCF is written here.
 """
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from inertid_ros.core.errors import FormatError, ModelError, first_few
 from inertid_ros.core.formats import MAX_TEXT_BYTES, open_file
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia, transform
 from inertid_ros.core.samples import Samples
-from inertid_ros.core.worker import Worker, WorkerProcess
+from inertid_ros.core.worker import read_apart
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.report.results import Result
@@ -40,7 +39,6 @@ REST = "smooth change of friction's sign, spin of rotors"  # what no parameter o
 _ROUNDING = 1e-9  # of a joint's torque
 _DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
-_READING_S, _READING_MB, _READER_POLL_S = 30.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
 _ISAACLAB_COMMENT = """\
 # Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
 # are those of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
@@ -219,10 +217,8 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     """
     names = list(full.names)[1:]
     _check_joints(given, names, onto)
-    job: Any = Worker(str(onto), joint_frames, (str(onto),), _READING_S, WorkerProcess(memory_mb=_READING_MB, nice=0))
-    while not job.poll():
-        time.sleep(_READER_POLL_S)
-    (joints, bodies), data, poses = job.result(), full.createData(), list[pin.SE3]()
+    joints, bodies = read_apart(str(onto), joint_frames, str(onto))
+    data, poses = full.createData(), list[pin.SE3]()
     pin.forwardKinematics(full, data, pin.neutral(full))
     _check_names(names, joints, onto)
     frames = [joints[name] for name in names]

@@ -244,6 +244,7 @@ from rclpy.task import Future
 from test_feed_forward import parameters, trajectory
 from inertid_ros.excitation.plan import joint_trajectory_text  # noqa: E402
 from inertid_ros.msg import InertialParameters
+from inertid_ros.nodes import feed_forward
 from inertid_ros.nodes.feed_forward import FeedForward
 from inertid_ros.ros.topics import LATCHED
 
@@ -297,6 +298,12 @@ until(lambda: feed.parameters.waiting or feed.parameters.stamp_ns)
 rows += [outcome(trajectory()), outcome(trajectory(), lambda handle: handle.cancel_goal_async())]
 rejecting[0] = True
 rows += [outcome(trajectory())]
+rejecting[0], feed_forward._SILENCE_S = False, 1.5
+rows += [outcome(trajectory(), lambda handle: executor.remove_node(arm)), outcome(trajectory())]
+executor.add_node(arm)
+until(lambda: feed.interfaces)
+executor.remove_node(arm)
+rows += [outcome(trajectory())]
 print(json.dumps([rows, [len(goal.trajectory.points[0].effort) for goal in goals]]))
 """
 
@@ -310,8 +317,12 @@ def test_goals_pass_to_the_controller_and_its_answers_back(pytestconfig: pytest.
     command = [sys.executable, "-c", PROBE, str(tmp_path / "robot.urdf")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    (unknown, done_well, canceled, rejected), efforts = json.loads(done.stdout.splitlines()[-1])
+    (unknown, done_well, canceled, rejected, *silent), efforts = json.loads(done.stdout.splitlines()[-1])
     assert unknown[:2] == [6, -1] and "no parameters on" in unknown[2]
     assert done_well == [4, 0, "of the controller", 1] and canceled == [5, 0, "of the controller", 1]
     assert rejected[:2] == [6, -1] and "arm rejects the filled trajectory" in rejected[2]
-    assert efforts == [2, 2]
+    after_acceptance, later, before_acceptance = silent
+    for row in (after_acceptance, before_acceptance):
+        assert row[:2] == [6, -1] and "arm has not answered for 1.5 s, so its goal ends here" in row[2]
+    assert later[:2] == [6, -1] and "arm does not answer a request for its command interfaces" in later[2]
+    assert efforts[:2] == [2, 2]

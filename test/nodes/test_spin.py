@@ -1,5 +1,6 @@
 """What every node does before it starts."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -126,14 +127,23 @@ sys.exit(nodes.run("{name}"))
     assert done.returncode == status and done.stdout.endswith(said) and not done.stderr, done
 
 
-@pytest.mark.parametrize("controller", ["a b", "/", "arm/", "a\x1b[31m"])
-def test_a_controller_of_an_impossible_name_is_refused(controller: str, tmp_path: Path):
+@pytest.mark.parametrize(("node", "option"), [
+    ("feed_forward", "controller"), ("feed_forward", "parameters"), ("simulator", "controller"),
+    ("excitation", "controller"), ("excitation", "speed_scaling.topic"), ("adaptation", "controller"),
+    ("recorder", "odometry"), ("recorder", "further_joint_states"), ("calibrate", "move_service"),
+])
+def test_impossible_names_are_refused_in_one_line(node: str, option: str, tmp_path: Path):
+    name = random.choice(["a b", "/", "arm/", "a\x1b[31m", "9arm", "ä", "a" * 300, "/".join(["abc"] * 80)])
     (tmp_path / "robot.urdf").write_text(URDF)
-    urdf = str(tmp_path / "robot.urdf")
-    process = NodeProcess("feed_forward", tmp_path, {"controller": controller, "urdf": urdf})
-    assert process.process.wait(120) == 2
+    parameters = {option: [name] if option.startswith("further") else name}
+    if node == "calibrate":
+        parameters["moved_by"] = "robot"
+    elif node != "recorder":
+        parameters["urdf"] = str(tmp_path / "robot.urdf")
+    process = NodeProcess(node, tmp_path, parameters)
+    assert process.process.wait(120) == 2, name
     log = process.log()
-    assert log.startswith("error: ") and log.count("\n") == 1 and log.strip().isprintable() and "correct" in log
+    assert log.count("\n") == 1 and log.strip().isprintable() and "correct the parameter" in log, log
 
 
 def test_a_signal_while_a_node_is_made_ends_it_at_once(tmp_path: Path):
@@ -228,3 +238,4 @@ def test_a_parameter_of_an_unknown_type_is_refused(kind: Any) -> None:
         assert success or results[0].reason == "parameter 'own' has the unknown type 88"
     node.destroy_node()
     rclpy.shutdown(context=context)
+

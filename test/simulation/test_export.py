@@ -287,7 +287,7 @@ _ENDLESS = '<replicate count="1000000000"><geom size="1"/></replicate></worldbod
 ])
 def test_an_mjcf_that_never_ends_or_breaks_mujoco_is_refused(tmp_path, monkeypatch, old, new, message):
     if message.startswith("took"):
-        monkeypatch.setattr("inertid_ros.simulation.export._READING_S", 2.0)
+        monkeypatch.setattr("inertid_ros.core.worker._READING_S", 2.0)
     result = _result(load_model(random_urdf(np.random.default_rng(0), 3, branched=False)), 0)
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / ("given.xml" if new else "pipe")

@@ -1,6 +1,7 @@
 """Files of other tools: Parquet, LeRobot data sets, MATLAB, ``.npz`` with other names; and tables to write for them."""
 
 import io
+import os
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, RecordingError, optional_module
 from inertid_ros.core.formats import Budget, csv_text, open_file, read_json, read_text
 from inertid_ros.core.outputs import write_file
+from inertid_ros.core.worker import WorkerError, read_apart
 from inertid_ros.data.files.table_reading import columns_read, is_quantity, is_time
 from inertid_ros.data.recording import COMMAND_CHANNELS, Recording
 
@@ -51,21 +53,33 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
 
     Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
     """
+    with open_file(path) as file:
+        content = file.read()
+    variables = _read_apart(str(path), _mat_variables, str(path), content, size=len(content))
+    structs = [value for value in variables.values() if isinstance(value, dict)]
+    merged = {key: value for level in (*structs, variables) for key, value in level.items()}
+    arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
+    return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
+
+
+def _read_apart(where: str, function: Callable[..., Any], *arguments: object, size: int) -> Any:
     try:
-        with open_file(path) as file:
-            content = file.read()
+        return read_apart(where, function, *arguments, size=size)
+    except WorkerError as error:
+        raise RecordingError(str(error)) from None
+
+
+def _mat_variables(path: str, content: bytes, progress: object) -> dict[str, Any]:
+    """Variables of a MATLAB file, for a :class:`.Worker`: SciPy's reader crashes for some damaged files."""
+    try:
         _check_mat_size(content)
-        variables = scipy.io.loadmat(io.BytesIO(content), simplify_cells=True)
+        return dict(scipy.io.loadmat(io.BytesIO(content), simplify_cells=True))
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; save it again") from None
     except NotImplementedError:
         raise RecordingError(f"{path}: is a MATLAB file of version 7.3; save it with save(file, '-v7')") from None
     except Exception as error:  # the library raises errors of any type for damaged files
         raise RecordingError(f"{path}: cannot be read as MATLAB file ({type(error).__name__}); save it again") from None
-    structs = [value for value in variables.values() if isinstance(value, dict)]
-    merged = {key: value for level in (*structs, variables) for key, value in level.items()}
-    arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
-    return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
 
 
 def _check_mat_size(content: bytes) -> None:
@@ -85,18 +99,35 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
 
     Raises RecordingError: the file is damaged, has no positions and times, or PyArrow is not installed.
     """
-    return columns_read(path, _parquet_columns(path, lambda name: True))
+    (columns,) = from_parquet([path], _columns)
+    return columns_read(path, columns)
 
 
-def from_parquet(path: Path, convert: Callable[[Any], Any], wanted: Callable[[str], bool] = lambda name: True) -> Any:
-    """Result of ``convert`` for the ``pyarrow.Table`` of a Parquet file; RecordingError: the file is damaged."""
-    parquet = pyarrow(f"{path}: ").parquet
+def from_parquet(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: Sequence[str] = ()) -> list[Any]:
+    """Results of ``convert`` for the ``pyarrow.Table`` of each file, read in another process, as damaged files end it.
+
+    ``convert`` is a function of a module, ``wanted`` are names of columns; empty reads all. RecordingError: a file is
+    damaged.
+    """
+    where = os.path.commonpath(paths)
+    pyarrow(f"{where}: ")
+    size = sum(path.stat().st_size for path in paths)
+    return list(_read_apart(where, _converted, list(paths), convert, wanted, size=size))
+
+
+def _converted(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: Sequence[str], progress: object
+        ) -> list[Any]:
+    """For a :class:`.Worker`: PyArrow ends its process for some damaged files."""
+    return [_table(path, convert, wanted) for path in paths]
+
+
+def _table(path: Path, convert: Callable[[Any], Any], wanted: Sequence[str]) -> Any:
     try:
-        file, budget = parquet.ParquetFile(path), Budget(path.stat().st_size)
+        file, budget = pyarrow().parquet.ParquetFile(path), Budget(path.stat().st_size)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         for group in groups:
             budget.take(8 * sum(group.column(index).num_values for index in range(group.num_columns)), "its columns")
-        return convert(file.read([name for name in file.schema_arrow.names if wanted(name)]))
+        return convert(file.read([name for name in file.schema_arrow.names if not wanted or name in wanted]))
     except FormatError as error:
         raise RecordingError(f"{path}: {error}; export it again") from None
     except Exception as error:  # the library raises errors of any type for damaged files
@@ -110,9 +141,8 @@ def pyarrow(where: str = "") -> ModuleType:
     return optional_module("pyarrow", missing)
 
 
-def _parquet_columns(path: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    return dict(from_parquet(path, lambda table: [
-        *zip(table.column_names, map(_array, table.columns), strict=True)], wanted))
+def _columns(table: Any) -> dict[str, np.ndarray]:
+    return dict(zip(table.column_names, map(_array, table.columns), strict=True))
 
 
 def _array(column: Any) -> np.ndarray:
@@ -143,16 +173,16 @@ def read_lerobot(path: Path) -> dict[str, np.ndarray]:
             f" {', '.join(features)}); record the efforts or currents of the motors, too")
     wanted = (*keys.values(), "timestamp", "episode_index")
     files = sorted(file for file in path.glob("data/**/*.parquet") if file.is_file())
-    parts = [_parquet_columns(file, wanted.__contains__) for file in files]
+    parts = from_parquet(files, _columns, wanted) if files else []
     missing = [key for key in wanted if not parts or any(key not in part for part in parts)]
     if missing:
         raise RecordingError(f"{path}: its Parquet files in data lack {', '.join(missing)}; download it again")
     try:
         columns = {key: np.concatenate([part[key] for part in parts]).astype(float) for key in wanted}
+        content = {quantity: columns[key] for quantity, key in keys.items()}
+        content["time"] = _one_after_another(*(columns[key].reshape(-1) for key in ("timestamp", "episode_index")))
     except (TypeError, ValueError) as error:
         raise RecordingError(f"{path}: its Parquet files hold no numbers ({error}); download it again") from None
-    content = {quantity: columns[key] for quantity, key in keys.items()}
-    content["time"] = _one_after_another(columns["timestamp"], columns["episode_index"])
     width = content["position"].shape[-1]
     content["joint_names"] = np.array(names if len(names) == width else [f"joint{k}" for k in range(1, width + 1)])
     return content

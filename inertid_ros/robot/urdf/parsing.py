@@ -21,7 +21,7 @@ _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
 _MAX_PATH_LENGTH = 4096
-_MAX_NUMBER = 1e100  # of any quantity; products of larger numbers overflow
+_MAX_NUMBER = 1e30  # of any quantity; powers of larger numbers overflow
 _MAX_COORDINATE_M = 1e6  # m; no part of a robot is that far
 _INERTIA_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
@@ -123,6 +123,8 @@ def _check_links(root: etree._Element) -> None:
         values = [number(inertial, "inertia", key) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
         if min(values[:3]) < -_INERTIA_ROUNDING * max(1e-6, *np.abs(values)):
             raise ModelError(f"{place(link)}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
+        if mass > 0 and max(values) > mass * _MAX_COORDINATE_M**2:
+            raise ModelError(f"{place(link)}: inertia {max(values):g} kg m^2 is impossible for {mass:g} kg; {_HINT}")
         origin(inertial)
 
 

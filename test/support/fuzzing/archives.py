@@ -105,6 +105,8 @@ def _changed_array(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.4 or not value.size:
         return _saved(value.astype(rng.choice(_TYPES[:9])))
     value = value.copy()
+    if value.dtype.kind == "f" and rng.random() < 0.2:
+        return _saved(value * 10.0 ** rng.uniform(-320, 308))
     odd = (np.nan, np.inf, -1, 0, 2**62, 10**6) if value.dtype.kind == "f" else (0, 7, 1)
     value.flat[rng.randrange(value.size)] = rng.choice(odd)
     return _saved(value[: rng.choice((None, 1, -1))] if value.ndim else value)

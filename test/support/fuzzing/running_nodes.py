@@ -111,8 +111,8 @@ class RandomMessages:
 class NodeFuzzer:
     """Endpoints of running nodes, each with one client; processes must stay alive, and answer within ten seconds.
 
-    If the robot ``moves``, what would rightly prevent motion (a second publisher of joint states) is left out, and half
-    of the goals are good.
+    If the robot ``moves``, what would rightly prevent motion (a second publisher of joint states) is left out, and a
+    good goal follows each that has ended.
     """
 
     def __init__(self, ros: RosClient, processes: Mapping[str, NodeProcess], robot: FakeRobot, plan: Path,
@@ -125,6 +125,7 @@ class NodeFuzzer:
         self._messages = RandomMessages(self._rng, words)
         self._waiting: list[tuple[float, str, Any]] = []
         self._topics, self._services, self._actions = [], [], []
+        self._motion: Any = None  # answer to the last good goal, then its result
         self.filled = ros.listen(JointTrajectory, "/apart/arm/joint_trajectory", COMMAND)
         ros.node.create_service(GetParameters, "/apart/arm/get_parameters", _effort_interface)
         self._good = ros.node.create_publisher(InertialParameters, "/apart/identifier/parameters", LATCHED)
@@ -161,6 +162,10 @@ class NodeFuzzer:
 
     def _send(self) -> None:
         draw = self._rng.random()
+        if self._moves and (self._motion is None or self._motion.done()) and draw < 0.1:
+            self._arm()
+            excite = next(client for client in self._actions if client._action_type is Excite)
+            self._motion = self._send_goal(excite, Excite.Goal(plan_file=self._plan))
         if draw < 0.8:
             publisher = self._drawn(self._topics, "topic_name")
             if draw < 0.1:  # bytes that are no such message; the middleware itself refuses them if they are too many
@@ -177,18 +182,11 @@ class NodeFuzzer:
                     request.transition = Transition(id=self._rng.choice(_ARMING))
                 elif request.transition.id in _SHUTDOWN:
                     return
-            self._waiting.append((time.monotonic(), client.srv_name, client.call_async(request)))
+            self._await(client.srv_name, client.call_async(request))
             self.counts["requests"] += 1
         else:
             client = self._rng.choice(self._actions)
-            goal = client._action_type.Goal()
-            if self._moves and client._action_type is Excite and self._rng.random() < 0.5:
-                goal.plan_file = self._plan
-                self._arm()
-            else:
-                goal = self._messages.fill(goal)
-            self._waiting.append((time.monotonic(), client._action_name, client.send_goal_async(goal)))
-            self.counts["goals"] += 1
+            self._send_goal(client, self._messages.fill(client._action_type.Goal()))
 
     def _message(self, kind: Any) -> Any:
         """A random message; half of the trajectories are good but for one part, and may be so altogether."""
@@ -201,6 +199,16 @@ class NodeFuzzer:
         if self._rng.random() < 0.5:
             self._messages.fill(self._rng.choice([message.header, *message.points, message.points[1].time_from_start]))
         return message
+
+    def _send_goal(self, client: Any, goal: Any) -> Any:
+        self.counts["goals"] += 1
+        return self._await(client._action_name, client.send_goal_async(goal))
+
+    def _await(self, name: str, answer: Any) -> Any:
+        begun = time.monotonic()
+        answer.add_done_callback(lambda _: setattr(self, "longest", max(self.longest, time.monotonic() - begun)))
+        self._waiting.append((begun, name, answer))
+        return answer
 
     def _arm(self) -> None:
         client = next(each for each in self._services if each.srv_name == "/excitation/change_state")
@@ -220,10 +228,11 @@ class NodeFuzzer:
         now = time.monotonic()
         for begun, name, future in self._waiting:
             if future.done():
-                self.longest = max(self.longest, now - begun)
                 answer = future.result()
                 if getattr(answer, "accepted", False):  # a goal
                     self.counts["accepted goals"] += 1
+                    if future is self._motion:
+                        self._motion = answer.get_result_async()
                     if self._rng.random() < 0.2:
                         answer.cancel_goal_async()
             elif now - begun > ANSWER_S:
@@ -248,6 +257,8 @@ class NodeFuzzer:
             lines = [line for line in log.split("\n") if "] [rcl" not in line]  # those of ROS itself
             if found := [line for line in lines if any(ord(each) < 32 and each != "\t" for each in line)]:
                 raise BrokenBoundError(f"{name} printed control characters: {found[0][:500]!r}")
+        if self.longest > ANSWER_S:
+            raise BrokenBoundError(f"an answer took {self.longest:.1f} s, more than {ANSWER_S:g} s")
         for trajectory in self.filled:
             effort = np.array([point.effort for point in trajectory.points]).reshape(-1, 2)
             if not (np.abs(effort) <= two_links()[0].limits.effort).all():

@@ -20,7 +20,7 @@ from inertid_ros.excitation.plan import Plan, joint_trajectory_text, load_motion
 from inertid_ros.robot.model import load_model
 
 from .target import Target, from_file
-from .values import NAMES, NUMBERS, changed_data
+from .values import NAMES, changed_data, number
 
 GRIPPER = """<?xml version="1.0"?>
 <!-- two fingers on a slide, one of which mimics the other -->
@@ -121,7 +121,8 @@ def other_description(content: bytes, rng: random.Random) -> bytes:
         case _ if one.attrib:
             key = rng.choice(list(one.attrib))
             parts = one.get(key).split() or [""]
-            parts[rng.randrange(len(parts))] = rng.choice((*NUMBERS, *(name for name in NAMES if name.isprintable())))
+            name = rng.choice([name for name in NAMES if name.isprintable()])
+            parts[rng.randrange(len(parts))] = number(rng) if rng.random() < 0.6 else name
             one.set(key, " ".join(parts))
     return etree.tostring(root)
 

@@ -22,6 +22,11 @@ _NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 _INTEGERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
 
 
+def number(rng: random.Random) -> str:
+    """A number that readers stumble over, or one of any size: squares of some overflow or underflow."""
+    return rng.choice(NUMBERS) if rng.random() < 0.7 else repr(rng.choice((-1, 1)) * 10.0 ** rng.uniform(-320, 308))
+
+
 def changed_bytes(content: bytes, rng: random.Random, others: list[bytes], words: tuple[bytes, ...] = ()) -> bytes:
     """Content with one to four changes of bytes, words or numbers."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -47,7 +52,7 @@ def _changed_once(content: bytes, rng: random.Random, others: list[bytes], words
             if not found:
                 return content[:start]
             place = rng.choice(found)
-            return content[: place.start()] + rng.choice(NUMBERS).encode() + content[place.end() :]
+            return content[: place.start()] + number(rng).encode() + content[place.end() :]
         case 5:
             other = rng.choice(others)
             cut = rng.randrange(len(other) + 1)
@@ -84,4 +89,4 @@ def changed_data(content: Any, rng: random.Random) -> Any:
             case 1:
                 return content[:index] + [content[index]] * rng.choice((2, 3, 100)) + content[index:]
         return [*content[:index], changed_data(content[index], rng), *content[index + 1 :]]
-    return rng.choice((*DATA, *NAMES, *NUMBERS))
+    return rng.choice((*DATA, *NAMES, *NUMBERS)) if rng.random() < 0.7 else 10.0 ** rng.uniform(-320, 308)
