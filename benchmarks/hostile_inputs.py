@@ -23,7 +23,7 @@ import yaml
 from support.recordings.synthetic_calibration import synthetic_case
 from tables import machine, publish, table
 
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.files.loading import write_npz
 
 LIMIT_S, LIMIT_GIB = 100.0, 4

@@ -99,7 +99,7 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
 
     Raises RecordingError: the file is damaged, has no positions and times, or PyArrow is not installed.
     """
-    (columns,) = from_parquet([path], _columns)
+    (columns,) = from_parquet([path], _table_columns)
     return columns_read(path, columns)
 
 
@@ -141,7 +141,7 @@ def pyarrow(where: str = "") -> ModuleType:
     return optional_module("pyarrow", missing)
 
 
-def _columns(table: Any) -> dict[str, np.ndarray]:
+def _table_columns(table: Any) -> dict[str, np.ndarray]:
     return dict(zip(table.column_names, map(_array, table.columns), strict=True))
 
 
@@ -173,7 +173,7 @@ def read_lerobot(path: Path) -> dict[str, np.ndarray]:
             f" {', '.join(features)}); record the efforts or currents of the motors, too")
     wanted = (*keys.values(), "timestamp", "episode_index")
     files = sorted(file for file in path.glob("data/**/*.parquet") if file.is_file())
-    parts = from_parquet(files, _columns, wanted) if files else []
+    parts = from_parquet(files, _table_columns, wanted) if files else []
     missing = [key for key in wanted if not parts or any(key not in part for part in parts)]
     if missing:
         raise RecordingError(f"{path}: its Parquet files in data lack {', '.join(missing)}; download it again")
