@@ -96,7 +96,8 @@ class ScreenedRecording:
         if not self.configuration.prepare.check_efforts:
             return samples
         findings = check_efforts(samples, self.preparation.model)
-        refuse(findings)
+        # Wrong stamps spoil the torque of the motion, so that efforts may only seem wrong.
+        refuse((*samples.findings, *sorted(findings, key=lambda finding: -finding.severity)))
         return replace(samples, findings=(*samples.findings, *findings))
 
 

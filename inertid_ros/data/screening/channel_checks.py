@@ -47,10 +47,10 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise the first finding of severity REFUSE as a RecordingError."""
-    for finding in findings:
-        if finding.severity is Severity.REFUSE:
-            raise RecordingError(str(finding))
+    """Raise a RecordingError with the first finding of severity REJECT or REFUSE, if one of them is a REFUSE."""
+    grave = [finding for finding in findings if finding.severity >= Severity.REJECT]
+    if any(finding.severity is Severity.REFUSE for finding in grave):
+        raise RecordingError(str(grave[0]))
 
 
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
@@ -138,8 +138,9 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
             f" and changes the torque of a joint by {100 * share:.3g} %")
         followers = urdf_joints.followers(root, {joint})
-        words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
-        findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
+        case = "rests" if span <= _LOCKED_TOLERANCE else "mimicked" if followers else ""
+        words = {"joint": joint, "followers": ", ".join(followers), "position": f"{np.median(values):.4g}"}
+        findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, case=case, **words))
     return tuple(findings)
 
 
@@ -253,7 +254,7 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
     if joint.outside() > _MIN_EXCESS:
         for turn in () if joint.slides else (90, -90, 180, -180):
             if not joint.outside(shift=np.radians(turn)):
-                return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, turn=turn, joint=name)
+                return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, shift=-turn, joint=name)
         partners = [
             other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())]
         if len(partners) == 1:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.model import RobotModel
@@ -29,6 +29,7 @@ class _Thresholds(NamedTuple):
     reject_log_odds: float = 20.0  # 5e8 to one
     refuse_log_odds: float = 60.0  # 1e26 to one
     rival_log_odds: float = 5.0  # to the best cause; a closer cause may be the better first correction
+    equal_log_odds: float = 3.0  # to the best cause; a closer cause is named, too
     explained_share: float = 0.5  # remaining error over effort of the joints of a cause
     explained_error_ratio: float = 0.7  # remaining error over error as recorded, of these joints
     shared_cause_share: float = 0.75  # remaining error over effort of all joints, for a cause of all joints
@@ -132,13 +133,21 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str) ->
 
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
-    """Hypothesis of least cost, if it explains the recorded efforts far better."""
+    """Hypothesis of least cost, if it explains the recorded efforts far better; its remedy names equal hypotheses."""
     likely = _likely(comparison, recorded)
     rivals = [pair for pair in likely if pair[1].cost < likely[0][1].cost + _THRESHOLDS.rival_log_odds]
     if len(rivals) < 2:
         return next(iter(likely), None)
     # With two causes at once, the best single cause may be neither of them.
-    return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
+    gains = [_next_gain(comparison, *rival) for rival in rivals]
+    gain, (best, fit) = min(zip(gains, rivals, strict=True), key=lambda pair: pair[1][1].cost - pair[0])
+    for other, (rival, other_fit) in zip(gains, rivals, strict=True):
+        single = not gain and not other and rival.gravest > Severity.NOTICE
+        if single and (rival.cause, rival.joints) != (best.cause, best.joints) and (
+                other_fit.cost < fit.cost + _THRESHOLDS.equal_log_odds):
+            words = f"; or, as likely, {rival.evidence} ({CAUSES[rival.cause].meaning}): {rival.remedy}"
+            best = replace(best, remedy=best.remedy + words)
+    return best, fit
 
 
 def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: list[Finding]) -> list[Finding]:
