@@ -49,6 +49,7 @@ _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
 _MIN_COMPARED_S = 1.0  # a shorter time covers only one pose
 # Efforts that lack the weight on their joint.
 _MIN_WEIGHT_RATIO = 3.0  # weight over effort; less may be an error of masses, and friction
+_MIN_RANGE = 0.01  # rad or m
 _CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger variation determines the factor of efforts
 
 
@@ -123,7 +124,8 @@ def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
     declared = np.array([name in with_terms for name in comparison.names])
     least, most = comparison.weights
     constant = most - least < _CONSTANT_WEIGHT_SHARE * most
-    return comparison.counted & ~declared & constant & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
+    moves = np.ptp(comparison.recorded.equations.motion.q, axis=0) > _MIN_RANGE  # else stiction may carry the weight
+    return comparison.counted & ~declared & constant & moves & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
 
 
 def _weight_finding(comparison: EffortComparison, joint: int, recording: str) -> Finding:
@@ -141,12 +143,13 @@ def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis
     # With two causes at once, the best single cause may be neither of them.
     gains = [_next_gain(comparison, *rival) for rival in rivals]
     gain, (best, fit) = min(zip(gains, rivals, strict=True), key=lambda pair: pair[1][1].cost - pair[0])
+    remedies = {(best.cause, best.joints): best.remedy}
     for other, (rival, other_fit) in zip(gains, rivals, strict=True):
-        single = not gain and not other and rival.gravest > Severity.NOTICE
-        if single and (rival.cause, rival.joints) != (best.cause, best.joints) and (
-                other_fit.cost < fit.cost + _THRESHOLDS.equal_log_odds):
-            words = f"; or, as likely, {rival.evidence} ({CAUSES[rival.cause].meaning}): {rival.remedy}"
-            best = replace(best, remedy=best.remedy + words)
+        alone = not gain and not other and rival.gravest > Severity.NOTICE
+        if alone and other_fit.cost < fit.cost + _THRESHOLDS.equal_log_odds:
+            words = f"or, as likely, {rival.evidence} ({CAUSES[rival.cause].meaning}): {rival.remedy}"
+            remedies.setdefault((rival.cause, rival.joints), words)
+    best = replace(best, remedy="; ".join(remedies.values()))
     return best, fit
 
 

@@ -351,9 +351,7 @@ class EffortComparison:
             yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        turns = self._turns
-        pairs = [pair for pair in combinations(range(len(turns)), 2) if set(pair) & set(joints)]
-        pairs = [pair for pair in pairs if turns[pair[0]] == turns[pair[1]]]
+        pairs = [pair for pair in combinations(range(len(self.names)), 2) if set(pair) & set(joints)]
         for pair in pairs:
             change = self._both(self._exchange(*pair))
             yield self._other("joint_exchange", self._pair(pair), len(pairs), joints=pair, **change)
