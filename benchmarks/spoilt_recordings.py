@@ -102,8 +102,8 @@ class Outcome:
         """Whether the first reason or a notice names the cause; for a clean recording, whether alarms are absent."""
         if not self.causes:
             return not self.first and not self.notices & ALARMS
-        alike = {cause for cause in self.causes if f"({CAUSES[cause].meaning})" in self.message}  # as likely as the first
-        return bool({self.first, *self.notices, *alike} & set(self.causes))
+        stated = {cause for cause in self.causes if f"({CAUSES[cause].meaning})" in self.message}
+        return bool({self.first, *self.notices, *stated} & set(self.causes))
 
     @property
     def right(self) -> bool:

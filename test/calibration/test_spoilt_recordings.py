@@ -1,6 +1,8 @@
 """What becomes of recordings that mislead: each mistake is named, and recordings without one are left alone."""
 
 import contextlib
+import re
+import zlib
 from dataclasses import replace
 from functools import cache
 
@@ -94,6 +96,48 @@ def test_reversed_positions_sums_of_angles_and_wrong_rates_of_robots_drawn_at_ra
     _all_named(("position reversed", "absolute angle", "wrong rate"))
 
 
+def test_orders_of_joints_of_robots_drawn_at_random_are_named():
+    _all_named(("efforts shifted by a column", "names in reverse"))
+
+
+def test_a_zero_that_is_off_by_any_angle_is_named_with_the_angle():
+    for seed in range(4):
+        _, mistake = drawn_mistake("zero off by any angle", np.random.default_rng(seed))
+        messages = _messages(mistake.case)
+        angles = [float(angle) for angle in re.findall(r"fits positions shifted by (\S+) degrees", messages)]
+        assert -float(mistake.drawn.split()[1]) == pytest.approx(angles[0], abs=3.0), messages
+
+
+def test_causes_that_no_data_can_separate_are_named_together():
+    """Turning the zero of the first joint turns the whole robot, as another direction of gravity does."""
+    case = drawn_case("finger_edu_description/robots/finger_edu.urdf", np.random.default_rng(0))
+    first = case.train[0].joint_names.index(case.given.joint_names[0])
+
+    def turned(recording):
+        return replace(recording, position=recording.position + 0.5 * np.pi * np.eye(3)[first])
+
+    message = _messages(case.changed(turned))
+    for cause in ("gravity_direction", "position_offset"):
+        assert CAUSES[cause].meaning in message, message
+
+
+def test_a_gripper_that_snaps_is_no_contact():
+    """Its errors are large at the instants of a few snaps."""
+    rng = np.random.default_rng([18, zlib.crc32(b"snapping gripper")])
+    _, mistake = drawn_mistake("snapping gripper", rng)
+    gate = calibrate(mistake.case.given, mistake.case.train, mistake.case.held_out).gate
+    assert gate.verdict is Verdict.USE, gate.summary
+
+
+def _messages(case) -> str:
+    """Of the findings on the recordings to fit, or of the refusal."""
+    try:
+        samples = [ScreenedRecording.of(recording, case.given, Configuration()).samples() for recording in case.train]
+    except RecordingError as error:
+        return str(error)
+    return "; ".join(str(finding) for each in samples for finding in each.findings)
+
+
 def _all_named(kinds):
     drawn = [(kind, seed) for kind in kinds for seed in range(3)]
     mistakes = [drawn_mistake(kind, np.random.default_rng(seed))[1] for kind, seed in drawn]
@@ -127,10 +171,11 @@ def test_who_leans_on_the_robot_for_a_while_is_named_with_the_time():
     assert {finding.cause for finding in gate.reasons} & set(leaned.causes), gate.summary
 
 
-def test_placeholder_inertias_of_a_urdf_are_no_fault_of_the_recording():
-    case = simulated_case("panda")
+@pytest.mark.parametrize(("robot", "moment"), [("panda", 1e-3), ("ur10", 1e-4)])
+def test_placeholder_inertias_of_a_urdf_are_no_fault_of_the_recording(robot, moment):
+    case = simulated_case(robot)
     masses, centres, inertias = mass_com_inertia(case.given.body_prior)
-    placeholders = from_mass_com_inertia(masses, centres, 0 * inertias + 1e-3 * np.eye(3))
+    placeholders = from_mass_com_inertia(masses, centres, 0 * inertias + moment * np.eye(3))
     outcome = calibrate(case.given.with_prior_bodies(placeholders), case.train, case.held_out)
     assert outcome.gate.verdict is Verdict.USE, outcome.gate.summary
 
