@@ -99,10 +99,11 @@ class Outcome:
 
     @cached_property
     def named(self) -> bool:
-        """Whether the cause is named first or in a notice; for a clean recording, whether alarms are absent."""
+        """Whether the first reason or a notice names the cause; for a clean recording, whether alarms are absent."""
         if not self.causes:
             return not self.first and not self.notices & ALARMS
-        return bool({self.first, *self.notices} & set(self.causes))
+        stated = {cause for cause in self.causes if f"({CAUSES[cause].meaning})" in self.message}
+        return bool({self.first, *self.notices, *stated} & set(self.causes))
 
     @property
     def right(self) -> bool:

@@ -9,7 +9,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError, read_silently, without_notices
-from inertid_ros.core.findings import Finding
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording, ahead, all_parts, kept_parts
 from inertid_ros.data.preparation.filtering import memory
@@ -92,7 +92,9 @@ class ScreenedRecording:
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
         """Add findings on the efforts if the options request it; RecordingError if another robot's."""
-        if not self.configuration.prepare.check_efforts:
+        # Wrong stamps spoil the torque of the motion, so that right efforts would seem wrong.
+        rejected = any(finding.severity is Severity.REJECT for finding in samples.findings)
+        if rejected or not self.configuration.prepare.check_efforts:
             return samples
         findings = check_efforts(samples, self.preparation.model)
         refuse(findings)

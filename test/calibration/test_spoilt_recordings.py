@@ -1,6 +1,8 @@
 """What becomes of recordings that mislead: each mistake is named, and recordings without one are left alone."""
 
 import contextlib
+import re
+import zlib
 from dataclasses import replace
 from functools import cache
 
@@ -43,7 +45,7 @@ def _causes(case) -> tuple[str, list[str]]:
     """The gravest cause of those that matter, and those of all findings; of a refusal the one that its message states.
     """
     try:
-        samples = [ScreenedRecording.of(recording, case.given, Configuration()).samples() for recording in case.train]
+        samples = _samples_of(case)
         motion = check_motion(samples, case.given)
         refuse(motion)
     except RecordingError as error:
@@ -92,6 +94,60 @@ def test_turned_axes_and_magnitudes_of_robots_drawn_at_random_are_named():
 
 def test_reversed_positions_sums_of_angles_and_wrong_rates_of_robots_drawn_at_random_are_named():
     _all_named(("position reversed", "absolute angle", "wrong rate"))
+
+
+def test_orders_of_joints_of_robots_drawn_at_random_are_named():
+    _all_named(("efforts shifted by a column", "names in reverse"))
+
+
+def test_a_zero_that_is_off_by_any_angle_is_named_with_the_angle():
+    for seed in range(4):
+        _, mistake = drawn_mistake("zero off by any angle", np.random.default_rng(seed))
+        messages = _messages(mistake.case)
+        angles = [float(angle) for angle in re.findall(r"fits positions shifted by (\S+) degrees", messages)]
+        assert -float(mistake.drawn.split()[1]) == pytest.approx(angles[0], abs=3.0), messages
+
+
+def test_causes_that_no_data_can_separate_are_named_together():
+    """Turning the zero of the first joint turns the whole robot, as another direction of gravity does."""
+    case = drawn_case("finger_edu_description/robots/finger_edu.urdf", np.random.default_rng(0))
+    first = case.train[0].joint_names.index(case.given.joint_names[0])
+
+    def turned(recording):
+        return replace(recording, position=recording.position + 0.5 * np.pi * np.eye(3)[first])
+
+    message = _messages(case.changed(turned))
+    for cause in ("gravity_direction", "position_offset"):
+        assert CAUSES[cause].meaning in message, message
+
+
+def test_a_gripper_that_snaps_is_no_contact():
+    """Its errors are large at the instants of a few snaps."""
+    _, mistake = _drawn_by_the_benchmark("snapping gripper", 18)
+    gate = calibrate(mistake.case.given, mistake.case.train, mistake.case.held_out).gate
+    assert gate.verdict is Verdict.USE, gate.summary
+
+
+def test_bodies_a_thousand_times_as_heavy_as_placeholders_are_no_motor_current():
+    _, mistake = _drawn_by_the_benchmark("placeholder inertias", 18)
+    assert "effort_current" not in [f.cause for f in _samples_of(mistake.case)[0].findings]
+
+
+def _drawn_by_the_benchmark(kind, seed):
+    return drawn_mistake(kind, np.random.default_rng([seed, zlib.crc32(kind.encode())]))
+
+
+def _samples_of(case):
+    return [ScreenedRecording.of(recording, case.given, Configuration()).samples() for recording in case.train]
+
+
+def _messages(case) -> str:
+    """Of the findings on the recordings to fit, or of the refusal."""
+    try:
+        samples = _samples_of(case)
+    except RecordingError as error:
+        return str(error)
+    return "; ".join(str(finding) for each in samples for finding in each.findings)
 
 
 def _all_named(kinds):

@@ -15,7 +15,9 @@ from inertid_ros.robot.urdf import joints as urdf_joints, parsing
 
 from .stamp_checks import check_repairs, check_stamps, velocity_ratio
 
-_DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
+_DEGREES, _MILLIMETRES, _NEWTON_MILLIMETRES = 180 / np.pi, 1000.0, 1000.0
+# A unit that changes: tolerances of the jump, and of the change of typical values, in logarithms of the factor.
+_UNIT_LOG_TOLERANCE, _LEVEL_LOG_TOLERANCE = 0.1, 1.0
 # Positions against the URDF's limits.
 _LIMIT_SLACK = 0.05  # share of the range between the limits; limits in URDFs have margins on either side
 _MAX_ANGLE = 4 * np.pi  # rad; cables and hoses stop revolute joints at far smaller angles
@@ -40,7 +42,7 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
-    checks = check_positions, check_velocities, check_limits, check_locked, check_sign_bits
+    checks = check_units_midway, check_positions, check_velocities, check_limits, check_locked, check_sign_bits
     found = (finding for check in checks for finding in check(recording, model))
     return (*findings, *(replace(finding, recording=recording.name) for finding in found))
 
@@ -50,6 +52,22 @@ def refuse(findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.severity is Severity.REFUSE:
             raise RecordingError(str(finding))
+
+
+def check_units_midway(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding on positions or efforts whose unit changes: the values of most joints jump by its factor, and stay so."""
+    for channel, unit in (("position", _DEGREES), ("effort", _NEWTON_MILLIMETRES)):
+        levels = np.log(np.abs(getattr(recording, channel)) + 1e-300)
+        jumps = np.median(np.diff(levels, axis=0), axis=1)
+        last = int(np.argmax(np.abs(jumps)))
+        medians = (np.median(part, axis=0) for part in np.split(levels, [last + 1]))
+        stays = abs(np.median(np.subtract(*medians)) + jumps[last]) < _LEVEL_LOG_TOLERANCE
+        if abs(abs(jumps[last]) - np.log(unit)) < _UNIT_LOG_TOLERANCE and stays:
+            evidence = (
+                f"{channel}s change by a factor of {np.exp(jumps[last]):.3g}"
+                f" {recording.time[last] - recording.time[0]:.2f} s after the start, and stay so")
+            return (Finding.with_remedy(f"{channel}_unit", Severity.REFUSE, evidence, case="midway"),)
+    return ()
 
 
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
@@ -137,8 +155,9 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
             f" and changes the torque of a joint by {100 * share:.3g} %")
         followers = urdf_joints.followers(root, {joint})
-        words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
-        findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
+        case = "rests" if span <= _LOCKED_TOLERANCE else "mimicked" if followers else ""
+        words = {"joint": joint, "followers": ", ".join(followers), "position": f"{np.median(values):.4g}"}
+        findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, case=case, **words))
     return tuple(findings)
 
 
@@ -252,7 +271,7 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
     if joint.outside() > _MIN_EXCESS:
         for turn in () if joint.slides else (90, -90, 180, -180):
             if not joint.outside(shift=np.radians(turn)):
-                return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, turn=turn, joint=name)
+                return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, shift=-turn, joint=name)
         partners = [
             other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())]
         if len(partners) == 1:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertid_ros.core.arrays import Array, Indices, Mask, one_thread
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.drives import DriveMotion
 from inertid_ros.robot.model import RobotModel
@@ -27,6 +27,7 @@ class _Thresholds(NamedTuple):
     reject_log_odds: float = 20.0  # 5e8 to one
     refuse_log_odds: float = 60.0  # 1e26 to one
     rival_log_odds: float = 5.0  # to the best cause; a closer cause may be the better first correction
+    equal_log_odds: float = 3.0  # to the best cause; a closer cause is named, too
     explained_share: float = 0.5  # remaining error over effort of the joints of a cause
     explained_error_ratio: float = 0.7  # remaining error over error as recorded, of these joints
     shared_cause_share: float = 0.75  # remaining error over effort of all joints, for a cause of all joints
@@ -46,6 +47,7 @@ _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
 _MIN_COMPARED_S = 1.0  # a shorter time covers only one pose
 # Efforts that lack the weight on their joint.
 _MIN_WEIGHT_RATIO = 3.0  # weight over effort; less may be an error of masses, and friction
+_MIN_RANGE = 0.01  # rad or m
 _CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger variation determines the factor of efforts
 
 
@@ -120,7 +122,8 @@ def _lacking_weight(comparison: EffortComparison) -> Mask:
     declared = np.array([name in with_terms for name in comparison.names])
     least, most = comparison.weights
     constant = most - least < _CONSTANT_WEIGHT_SHARE * most
-    return comparison.counted & ~declared & constant & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
+    moves = np.ptp(comparison.recorded.equations.motion.q, axis=0) > _MIN_RANGE  # else stiction may carry the weight
+    return comparison.counted & ~declared & constant & moves & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
 
 
 def _weight_finding(comparison: EffortComparison, joint: int, recording: str) -> Finding:
@@ -130,13 +133,22 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str) ->
 
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
-    """Hypothesis of least cost, if it explains the recorded efforts far better."""
+    """Hypothesis of least cost, if it explains the recorded efforts far better; its remedy names equal hypotheses."""
     likely = _likely(comparison, recorded)
     rivals = [pair for pair in likely if pair[1].cost < likely[0][1].cost + _THRESHOLDS.rival_log_odds]
     if len(rivals) < 2:
         return next(iter(likely), None)
     # With two causes at once, the best single cause may be neither of them.
-    return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
+    gains = [_next_gain(comparison, *rival) for rival in rivals]
+    gain, (best, fit) = min(zip(gains, rivals, strict=True), key=lambda pair: pair[1][1].cost - pair[0])
+    remedies = {(best.cause, best.joints): best.remedy}
+    for other, (rival, other_fit) in zip(gains, rivals, strict=True):
+        alone = not gain and not other and rival.gravest > Severity.NOTICE
+        if alone and other_fit.cost < fit.cost + _THRESHOLDS.equal_log_odds:
+            words = f"or, as likely, {rival.evidence} ({CAUSES[rival.cause].meaning}): {rival.remedy}"
+            remedies.setdefault((rival.cause, rival.joints), words)
+    best = replace(best, remedy="; ".join(remedies.values()))
+    return best, fit
 
 
 def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: list[Finding]) -> list[Finding]:

@@ -30,7 +30,7 @@ FREE_SPREAD = 30.0  # prior deviation of E for a URDF without information on its
 _OFFSET_SHARE = 0.3  # prior deviation of an offset over a joint's RMS effort
 _FRICTION_RATIO = 10.0  # prior deviation of friction over a joint's RMS effort: it only separates proportional columns
 _MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not determine its factor
-_MAX_NEWTON_STEPS = 10
+_NEWTON_STEPS_PER_SPREAD = 20  # bodies far heavier than placeholders of the URDF take some hundred steps
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
 _SHARE_TO_BORDER = 0.9  # share of the step at which a body stops being a valid mass distribution
 _RIDGE_SHARE = 1e-10  # relative ridge of every column: columns may be proportional to one another
@@ -115,7 +115,7 @@ class EffortEquations:
         variance = np.maximum(squares - efforts.mean(axis=0) ** 2, 1e-300)
         precision = self._precision(squares, rows)
         error = variance.copy()
-        for _ in range(_MAX_NEWTON_STEPS):
+        for _ in range(round(_NEWTON_STEPS_PER_SPREAD * spread)):
             # Weights that turn the logarithmic cost of each joint's error into a quadratic cost.
             weights = np.zeros(len(error))
             weights[at] = _INDEPENDENT_SAMPLES / rows / (_EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])

@@ -7,6 +7,7 @@ from itertools import combinations, compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.arrays import Array, Indices, Mask
@@ -32,7 +33,7 @@ _KINDS = {
     "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
     "joint_axis": _Kind("{what} an axis that points the other way"),
     "absolute_angle": _Kind("position of {other} fits its angle {plus} the angle of {one}"),
-    "effort_exchange": _Kind("efforts of {one} fit the motion of {other}, and vice versa"),
+    "effort_exchange": _Kind("efforts of {one} fit the motion of {other}{mutual}"),
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
     "gravity_compensated": _Kind("efforts lack the torque of gravity"),
@@ -43,11 +44,12 @@ _KINDS = {
     "undeclared_load": _Kind("{link} carries about {mass:.2g} kg more than in the URDF", 4, Severity.NOTICE),
     "counterbalance": _Kind(
         "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 2, Severity.REJECT),
-    "joint_exchange": _Kind("positions and efforts of {one} fit {other} of the URDF, and vice versa"),
-    "position_offset": _Kind("torque of gravity on {joint} fits positions shifted by {further:g} degrees"),
+    "joint_exchange": _Kind("positions and efforts of {one} fit {other} of the URDF{mutual}"),
+    "position_offset": _Kind("torque of gravity on {joint} fits positions shifted by {shift} degrees"),
     "position_unit": _Kind("efforts fit positions in degrees"),
 }
-_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # usual errors of zeros
+_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135, 20, -20, 67, -67, 112, -112, 157, -157)  # usual ones, and between
+_TURN_STEP_DEG = 15.0  # to any other turn from the nearest of these
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter lags are estimated with the parameters
 _SHORTLIST_COUNT = 5  # hypotheses fitted among many similar ones: the best with the URDF's bodies
 _LONG_SHORTLIST_COUNT = 12  # for hypotheses that differ only with fitted bodies; enough for all of an arm
@@ -169,7 +171,9 @@ class EffortComparison:
         yield from self._best(self._couplings(joints), _LONG_SHORTLIST_COUNT)
         if not compensated:
             yield from self._counterbalances(joints)
-        yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
+        motions = [*self._joint_exchanges(joints), *self._position_offsets(joints), *self._position_units()]
+        yield from (best := self._best(motions))
+        yield from self._estimated_offset(best)
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
         words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(compress(self.names, self.counted), -1.0))}
@@ -227,6 +231,18 @@ class EffortComparison:
         for pair in pairs:
             mixing = self._exchange(*pair) @ self.recorded.mixing
             yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
+        for change, words in self._orders():
+            mixing = change @ self.recorded.mixing
+            yield self._other("effort_exchange", words, len(self.names), case="order", mixing=mixing)
+
+    def _orders(self) -> Iterator[tuple[Array, dict[str, str]]]:
+        """Matrices ``(n, n)`` from values in another order than their names, as usual mistakes make, and words."""
+        right = np.arange(len(self.names))
+        sort = np.argsort(self.names)
+        for order in np.unique([np.roll(right, 1), np.roll(right, -1), right[::-1], sort, np.argsort(sort)], axis=0):
+            if (order != right).sum() > 2:  # else it is an exchange of two
+                names = ", ".join(self.names[index] for index in np.argsort(order))
+                yield np.eye(len(order))[order], {"one": ", ".join(self.names), "other": names, "mutual": ""}
 
     def _factors(self) -> Iterator[Hypothesis]:
         """Hypotheses of another unit, motor currents or gains: a factor for each joint whose effort determines it."""
@@ -334,22 +350,35 @@ class EffortComparison:
             yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        turns = self._turns
-        pairs = [pair for pair in combinations(range(len(turns)), 2) if set(pair) & set(joints)]
-        pairs = [pair for pair in pairs if turns[pair[0]] == turns[pair[1]]]
+        pairs = [pair for pair in combinations(range(len(self.names)), 2) if set(pair) & set(joints)]
         for pair in pairs:
             change = self._both(self._exchange(*pair))
             yield self._other("joint_exchange", self._pair(pair), len(pairs), joints=pair, **change)
+        for order, words in self._orders():
+            yield self._other("joint_exchange", words, len(self.names), case="order", **self._both(order))
 
-    def _position_offsets(self) -> Iterator[Hypothesis]:
-        turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.equations.motion
-        tried = len(_ZERO_TURNS_DEG) * len(turning)
-        for joint in turning:
-            for turn in _ZERO_TURNS_DEG:
-                q = motion.q.copy()
-                q[:, joint] += -np.radians(turn)
-                words = {"turn": f"{turn:g}", "further": -turn, "joint": self.names[joint]}
-                yield self._other("position_offset", words, tried, motion=motion._replace(q=q), joints=(joint,))
+    def _position_offsets(self, joints: list[int]) -> Iterator[Hypothesis]:
+        tree = self.robot.tree
+        for joint in np.flatnonzero(self._turns).tolist():
+            if any(joint in tree[other].ancestors or other in tree[joint].ancestors for other in joints):
+                yield from (self._offset(joint, turn) for turn in _ZERO_TURNS_DEG)
+
+    def _offset(self, joint: int, degrees: float, parameters: int = 0) -> Hypothesis:
+        motion, tried = self.recorded.equations.motion, len(_ZERO_TURNS_DEG) * int(self._turns.sum())
+        moved = motion._replace(q=motion.q + np.radians(degrees) * (np.arange(len(self.names)) == joint))
+        words = {"shift": f"{degrees:.3g}", "joint": self.names[joint]}
+        return self._other("position_offset", words, tried, parameters, motion=moved, joints=(joint,))
+
+    def _estimated_offset(self, candidates: list[Hypothesis]) -> Iterator[Hypothesis]:
+        """Offset near the best candidate that fits the efforts best, if the candidate itself explains something."""
+        best = next((candidate for candidate in candidates if candidate.cause == "position_offset"), None)
+        if best is None or self.fit(best).cost > self.fit(self.recorded).cost:
+            return
+        (joint,), shift = best.joints, best.equations.motion.q - self.recorded.equations.motion.q
+        near = float(np.degrees(shift[0, joint])) + _TURN_STEP_DEG * np.array([-1, 1])
+        found = scipy.optimize.minimize_scalar(
+            lambda degrees: self.fit(self._offset(joint, degrees)).cost, bounds=near, options={"xatol": 0.5})
+        yield self._offset(joint, found.x, 1)
 
     def _position_units(self) -> Iterator[Hypothesis]:
         if self._turns.any():
@@ -373,7 +402,8 @@ class EffortComparison:
     def _moved(self, change: Array) -> DriveMotion:
         """Recorded motion with the positions of the joints mapped by ``(n, n)``."""
         (q, v, a, direction, fading), n = self.recorded.equations.motion, len(change)
-        sliding = np.hstack([np.clip(direction[:, :n] @ np.sign(change).T, -1, 1), direction[:, n:]])
+        joints = np.where((change != 0).sum(axis=1) > 1, np.sign(v @ change.T), direction[:, :n] @ np.sign(change).T)
+        sliding = np.hstack([joints, direction[:, n:]])
         return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
@@ -403,7 +433,7 @@ class EffortComparison:
         return replace(self.recorded, cause=cause, remedy=remedy, penalty=penalty, **changes)  # type: ignore[arg-type]
 
     def _pair(self, joints: tuple[int, int]) -> dict[str, str]:
-        return {"one": self.names[joints[0]], "other": self.names[joints[1]]}
+        return {"one": self.names[joints[0]], "other": self.names[joints[1]], "mutual": ", and vice versa"}
 
     def _robot_with(self, terms: Sequence[UserTerm] = (), couplings: Sequence[Coupling] = ()) -> RobotModel:
         layout = self.robot.layout

@@ -44,6 +44,7 @@ _MIN_SHOWN_STEP = 10.0  # step over its noise; a shorter step does not reveal mi
 _MAX_UNEVENNESS = 0.3  # difference of both neighbouring steps over their mean; with less the motion is even
 _WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # numbers of missing samples are near integers at most places
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # steps, and share of the usable steps; fewer are chance, more are another fault
+_SURE_TOLERANCE = 0.15  # distance to a multiple of the neighbouring steps, in these; below, one is no chance
 # Concatenated logs.
 _JUMP_STEPS = 3.0  # jump over the fast step (99th percentile) of a joint; a reversal of speed changes it by two
 _MAX_JUMP_PERIODS = 2.5  # between the stamps around a jump; in a longer gap the robot has moved
@@ -194,7 +195,9 @@ def with_lost_rows(recording: Recording) -> Recording:
     even = (size > _MIN_SHOWN_STEP) & (np.linalg.norm(after - before, axis=1) < _MAX_UNEVENNESS * size)
     ratio = np.sum(moved[3:-3] * usual, axis=1) / np.maximum(size**2, 1e-300)
     double = even & (ratio > _MIN_DOUBLE_STEP) & (ratio < _MAX_DOUBLE_STEP)
-    if not _MIN_LOST <= double.sum() <= _MAX_LOST_SHARE * max(even.sum(), 1):
+    apart = np.linalg.norm(moved[3:-3] - np.round(ratio)[:, None] * usual, axis=1)
+    least = 1 if (apart < _SURE_TOLERANCE * size)[double].all() else _MIN_LOST
+    if not least <= double.sum() <= _MAX_LOST_SHARE * max(even.sum(), 1):
         return recording
     whole = np.abs(ratio[double] - np.round(ratio[double])) < _WHOLE_TOLERANCE
     if whole.mean() < _MIN_WHOLE_SHARE:

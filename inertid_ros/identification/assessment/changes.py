@@ -21,6 +21,7 @@ _MIN_ERROR = 0.03  # error over torque, of a joint and of all joints; smaller er
 # In a contact, the first share of the squared residuals lies within at most the second share of the moving samples; a
 # sample moves above the third share of RMS speed. Model errors spread over all motion.
 _PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
+_MAX_MEAN_STEP = 2.0  # samples between moving samples of a contact: with more, the joint mostly rests
 _MIN_SINGULAR_SHARE = 1e-9  # of normal equations; a motion does not determine combinations of parameters below it
 _MOMENTS = 4  # mass and first moment of a load; its inertia has little effect
 
@@ -135,8 +136,12 @@ def _passing(
         moving = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
         if not len(moving):
             continue
-        first, last = _shortest_run(squares[moving, joint], _PASSING_SHARE)
-        if (share := (last + 1 - first) / len(moving)) <= _MAX_PASSING_TIME:
+        of_joint = squares[moving, joint]
+        first, last = _shortest_run(of_joint, _PASSING_SHARE)
+        share, outside = (last + 1 - first) / len(moving), np.delete(of_joint, np.s_[first : last + 1])
+        # A contact lasts; large errors at single instants or in short motions between rests are model errors.
+        lasts = np.median(of_joint[first : last + 1]) > np.mean(outside)
+        if share <= _MAX_PASSING_TIME and lasts and np.mean(np.diff(moving[first : last + 1])) < _MAX_MEAN_STEP:
             spans.append((share, joint, int(moving[first]), int(moving[last])))
     if not spans:
         return

@@ -87,6 +87,19 @@ def test_rows_that_were_numbered_on_get_their_stamps_back(seed: int, in_pairs: b
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_single_row_that_was_lost_in_fast_motion_is_found(seed: int):
+    recording, rng = moving(seed), np.random.default_rng(seed)
+    fast = np.linalg.norm(np.diff(recording.position, axis=0), axis=1)
+    row = int(rng.choice(np.flatnonzero(fast > np.median(fast))[5:-5]))
+    numbered = replace(recording.select(np.arange(len(recording)) != row), time=recording.time[:-1])
+    assert causes(numbered) == ["lost_rows"]
+    np.testing.assert_allclose(as_measured(numbered).time, np.delete(recording.time, row), atol=1e-9)
+    slipped = recording.position.copy()
+    slipped[row:, 0] += 0.02
+    assert not causes(replace(recording, position=slipped))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rate_hz", [10.0, 50.0, 200.0])
 def test_a_publisher_of_one_position_is_left_out(seed: int, rate_hz: float):
     recording, rng = moving(seed), np.random.default_rng(seed)

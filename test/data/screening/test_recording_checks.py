@@ -14,7 +14,12 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.channel_checks import check_locked, check_positions, refuse
+from inertid_ros.data.screening.channel_checks import (
+    check_locked,
+    check_positions,
+    check_units_midway,
+    refuse,
+)
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.stamp_checks import check_stamps
@@ -71,6 +76,24 @@ def test_a_locked_joint_counts_by_the_torque_that_it_changes(case):
     still[:, 1] = 0.3 + 2e-3 * np.sin(case.recordings[0].time)
     (finding,) = check_locked(replace(case.recordings[0], position=still), given)
     assert finding.severity is Severity.NOTICE
+    still[:, 1] = 0.712
+    (finding,) = check_locked(replace(case.recordings[0], position=still), given)
+    assert finding.remedy == "set robot.locked_joints: {joint1: 0.712}"
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("channel, factor", [("position", 180 / np.pi), ("effort", 1000.0)])
+def test_a_unit_that_changes_is_named_with_its_instant(seed, channel, factor):
+    rng = np.random.default_rng(seed)
+    case = synthetic_case(seed, 2 + seed % 4, 1)
+    recording, row = case.recordings[0], int(rng.uniform(0.2, 0.8) * len(case.recordings[0]))
+    assert not check_units_midway(recording, case.given)
+    late = np.where(np.arange(len(recording)) < row, 1.0, factor)[:, None]
+    spoilt = replace(recording, velocity=None, acceleration=None, **{channel: late * getattr(recording, channel)})
+    (finding,) = check_units_midway(spoilt, case.given)
+    assert finding.cause == f"{channel}_unit" and finding.severity is Severity.REFUSE
+    instant = float(finding.evidence.split()[7])
+    assert instant == pytest.approx(recording.time[row] - recording.time[0], abs=2 * recording.period)
 
 
 @pytest.mark.parametrize("mass, severity", [(1.0, Severity.REFUSE), (1e-5, Severity.NOTICE)])
@@ -182,6 +205,10 @@ def test_a_lift_whose_effort_is_no_force_is_named():
     spoilt = replace(recording, effort=recording.effort * [0.01, 1.0, 1.0])
     (finding,) = check_efforts(prepare(spoilt, model), model)
     assert finding.cause == "lacks_weight" and finding.subjects == ("rise",) and finding.severity is Severity.REJECT
+    resting = prepare(spoilt, model)
+    still = np.broadcast_to(resting.q[:1, :1], (len(resting.q), 1))  # stiction or a brake may carry the lift
+    resting = replace(resting, q=np.hstack([still, resting.q[:, 1:]]))
+    assert "lacks_weight" not in [finding.cause for finding in check_efforts(resting, model)]
     everything = replace(recording, effort=0.001 * recording.effort)
     (finding, *_) = check_efforts(prepare(everything, model), model)
     assert finding.cause == "effort_unit"

@@ -165,6 +165,39 @@ def drives_exchanged(case: Case, rng: Rng) -> Mistake:
     return Mistake(" and ".join(pair), case.changed(lambda r: _exchanged_efforts(r, pair)), ("effort_exchange",))
 
 
+def efforts_shifted(case: Case, rng: Rng) -> Mistake:
+    """Efforts stand in the column of the next joint."""
+    if len(case.drives) < 3:
+        raise ImpossibleMistakeError
+    spoilt = case.changed(lambda r: replace(r, effort=np.roll(r.effort, 1, axis=1)))
+    return Mistake("", spoilt, ("effort_exchange",))
+
+
+def names_reversed(case: Case, rng: Rng) -> Mistake:
+    """Names from the last joint to the first, values from the first to the last."""
+    if len(case.drives) < 3:
+        raise ImpossibleMistakeError
+    spoilt = case.changed(lambda r: replace(r, joint_names=r.joint_names[::-1]))
+    return Mistake("", spoilt, ("joint_exchange",))
+
+
+def unit_changed(case: Case, rng: Rng) -> Mistake:
+    """A program that records goes over to degrees, or to N mm."""
+    share, cause = float(rng.uniform(0.3, 0.7)), str(rng.choice(["position_unit", "effort_unit"]))
+    if cause == "position_unit" and not _turning(case).all():
+        raise ImpossibleMistakeError
+
+    def change(recording: Recording) -> Recording:
+        late = (recording.time > recording.time[0] + share * recording.duration)[:, None]
+        if cause == "effort_unit":
+            return replace(recording, effort=np.where(late, 1e3 * recording.effort, recording.effort))
+        other = in_unit(recording, 180 / np.pi)
+        velocity = None if recording.velocity is None else np.where(late, other.velocity, recording.velocity)
+        return replace(recording, position=np.where(late, other.position, recording.position), velocity=velocity)
+
+    return Mistake(f"{cause} from {share:.2f}", case.changed(change), (cause,))
+
+
 def names_exchanged(case: Case, rng: Rng) -> Mistake:
     pair, spoilt = _visible(case, rng, lambda some: lambda r: _exchanged_names(r, some), 2)
     return Mistake(" and ".join(pair), spoilt, ("joint_exchange",))
@@ -218,6 +251,12 @@ def gravity_turned(case: Case, rng: Rng) -> Mistake:
 
 def zero_turned(case: Case, rng: Rng) -> Mistake:
     angle = float(rng.choice([-180, -90, 90, 180]))
+    (joint,), spoilt = _visible(case, rng, lambda some: lambda r: _turned(r, some[0], angle), 1)
+    return Mistake(f"{joint} {angle:+.0f} degrees", spoilt, ("position_offset", "beyond_limits"), spoilt.held_out)
+
+
+def zero_anywhere(case: Case, rng: Rng) -> Mistake:
+    angle = float(rng.uniform(20, 160) * rng.choice([-1, 1]))
     (joint,), spoilt = _visible(case, rng, lambda some: lambda r: _turned(r, some[0], angle), 1)
     return Mistake(f"{joint} {angle:+.0f} degrees", spoilt, ("position_offset", "beyond_limits"), spoilt.held_out)
 
@@ -414,6 +453,12 @@ def lost_rows(case: Case, rng: Rng) -> Mistake:
     return Mistake(f"{share:.1%}", spoilt, ("lost_rows",))
 
 
+def lost_row(case: Case, rng: Rng) -> Mistake:
+    """A single one."""
+    row = int(rng.uniform(0.2, 0.8) * len(case.train[0]))
+    return Mistake(f"{row}", case.changed(lambda r: numbered_on(r, np.arange(len(r)) != row)), ("lost_rows",))
+
+
 def friction_sweeps(case: Case, rng: Rng) -> Mistake:
     """One recording for each joint, which goes one way at constant speed, with lost rows."""
     robot, seconds, ramp = case.simulated, 6.0, 0.3
@@ -507,14 +552,18 @@ KINDS: Mapping[str, Callable[[Case, Rng], Mistake]] = {
     "sign bit": sign_bit,
     "axis turned": axis_turned,
     "two drives exchanged": drives_exchanged,
+    "efforts shifted by a column": efforts_shifted,
     "two names exchanged": names_exchanged,
+    "names in reverse": names_reversed,
     "positions in degrees": degrees,
     "positions in millimetres": millimetres,
+    "unit changes": unit_changed,
     "motor currents": motor_currents,
     "N mm": newton_millimetres,
     "gravity compensated": gravity_compensated,
     "gravity turned": gravity_turned,
     "zero off by 90 or 180 degrees": zero_turned,
+    "zero off by any angle": zero_anywhere,
     "short": short,
     "delay": delay,
     "stamps in ms or ns": time_unit,
@@ -530,6 +579,7 @@ KINDS: Mapping[str, Callable[[Case, Rng], Mistake]] = {
     "leaned on": leaned_on,
     "joined logs": joined_logs,
     "lost rows": lost_rows,
+    "lost row": lost_row,
     "friction sweeps with lost rows": friction_sweeps,
     "snapping gripper": snapping_gripper,
     "second publisher": second_publisher,
