@@ -10,7 +10,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
-from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.torque_confidence import TorqueScale
@@ -20,7 +20,7 @@ from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import GIVEN_URDF, RobotModel, load_model
 
-from .dataset import Dataset
+from .dataset import Dataset, with_moving_leaders
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         configuration = attrs.evolve(configuration, identify=identify)
         equations = equations_of(model, configuration.identify.equations)
     else:
+        subject = with_moving_leaders(subject, kept_parts(recordings))
         equations = equations_of(subject, configuration.identify.equations)
         model, parameters, prior, delay, cutoff_hz = subject, equations.model.prior, None, 0.0, 0.0
     if baseline:

@@ -10,7 +10,7 @@ from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import one_line
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, refuse_carried
 
 from .conversions import to_nanoseconds
 from .received_parameters import ReceivedParameters, from_inertial_parameters
@@ -46,6 +46,7 @@ class ParameterSubscriber:
     def __init__(
             self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
             only_use: bool = False) -> None:
+        refuse_carried(robot)
         names = None if model is None else tuple(model.names)[1 + robot.free :]
         if names not in (None, robot.joint_names):
             raise ValueError(f"model has joints {names}, the robot {robot.joint_names}")
