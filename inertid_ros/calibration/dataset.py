@@ -43,14 +43,14 @@ def with_moving_leaders(model: RobotModel, recordings: Iterable[Recording]) -> R
         if finding.severity is not Severity.NOTICE}
 
     def recorded(joint: str, part: Recording) -> bool:
-        return joint in part.joint_names and np.ptp(part.effort[:, part.joint_names.index(joint)]) > 0
+        return joint in part.joint_names and float(np.ptp(part.effort[:, part.joint_names.index(joint)])) > 0
 
     carried = tuple(
         name for name in model.held_leaders if name in moving and all(recorded(name, part) for part in parts))
     if not carried:
         return model
-    moved = "joints that move in the recordings are identified together with the joints that mimic them"
-    log_once(f"URDF robot '{model.name}': {moved}: {', '.join(carried)}")
+    moved = f"{', '.join(carried)}: moving in the recordings, identified together with the joints that mimic them"
+    log_once(f"URDF robot '{model.name}': {moved}; to state this, set robot.carried_joints: [{', '.join(carried)}]")
     locked = {name: at for name, at in model.options.locked_joints.items() if name not in model.held_leaders}
     options = attrs.evolve(
         model.options, locked_joints=locked, carried_joints=(*model.options.carried_joints, *carried))

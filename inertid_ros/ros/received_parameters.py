@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent, symmetric
 from inertid_ros.msg import CoupledDrive, InertialParameters
 from inertid_ros.robot.drives import friction_direction, friction_torque, term_torque
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTerm, misnamed
 from inertid_ros.robot.model import RobotModel
 
@@ -122,9 +122,7 @@ class ReceivedParameters:
 
         load = np.zeros(shape)
         if not robot.free:  # else the load depends on the motion of the base, which is unknown here
-            model = robot.with_bodies(self.bodies)
-            data = model.createData()
-            load = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+            load = rigid_torque(robot, self.bodies, q, v, a)
         with np.errstate(all="ignore"):
             torque = np.abs(load + self.drive_torque((q, v, a), load))
         given = np.isfinite(limits.effort) & (limits.effort > 0)
