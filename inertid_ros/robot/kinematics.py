@@ -19,6 +19,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
 from inertid_ros.core.rotations import cross, skew
 
+from .urdf.joints import Mimic
+
 if TYPE_CHECKING:
     from .model import RobotModel
 
@@ -28,15 +30,6 @@ BATCH = 4096  # samples in one computation: arrays of a body fit the cache, and 
 def batches(count: int, size: int = BATCH) -> Iterator[slice]:
     """Slices of ``count`` samples, batch after batch."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """Relation of a mimic joint: its position is ``multiplier`` times that of ``leader`` plus ``offset`` [rad or m]."""
-
-    leader: str
-    multiplier: float = 1.0
-    offset: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf.joints import JointLimits
+from inertid_ros.robot.urdf.joints import JointLimits, Mimic
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
 from inertid_ros.robot.urdf.standing import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
-from .kinematics import Mimic, TreeJoint, tree_joints
+from .kinematics import TreeJoint, tree_joints
 from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
 from .recorded_joints import RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors

@@ -13,13 +13,21 @@ from lxml import etree
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.kinematics import Mimic
 
 from . import parsing
 
 _MAX_FRICTION = 1e9  # N m or N, and per rad/s or m/s
 _ASSUMED_RANGE, _ASSUMED_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
 _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """Relation of a mimic joint: its position is ``multiplier`` times that of ``leader`` plus ``offset`` [rad or m]."""
+
+    leader: str
+    multiplier: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
