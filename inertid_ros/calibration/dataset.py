@@ -31,22 +31,19 @@ TRAIN, VALIDATION = "train", "validation"
 _PARTS_AHEAD = 1  # parts to prepare in advance, while the fit uses another part
 
 
-def with_moving_leaders(model: RobotModel, recordings: Iterable[Recording]) -> RobotModel:
+def with_moving_leaders(model: RobotModel, recordings: Sequence[Recording]) -> RobotModel:
     """Robot that carries those mimicked joints whose motion in the recordings changes torques notably.
 
     Without position and effort in every recording, and on a free base, they stay locked.
     """
-    if not model.held_leaders or model.free:
+    recorded = [name for name in model.held_leaders if all(name in part.joint_names for part in recordings)]
+    if not recorded or model.free:
         return model
     parts = [repaired(recording) for recording in recordings]
     moving = {finding.subjects[0] for part in parts for finding in check_locked(part, model)
         if finding.severity is not Severity.NOTICE}
-
-    def recorded(joint: str, part: Recording) -> bool:
-        return joint in part.joint_names and float(np.ptp(part.effort[:, part.joint_names.index(joint)])) > 0
-
-    carried = tuple(
-        name for name in model.held_leaders if name in moving and all(recorded(name, part) for part in parts))
+    carried = tuple(name for name in recorded if name in moving
+        and all(np.ptp(part.effort[:, part.joint_names.index(name)]) > 0 for part in parts))
     if not carried:
         return model
     moved = f"{', '.join(carried)}: moving in the recordings, identified together with the joints that mimic them"
