@@ -21,7 +21,7 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.link_shapes import surrounding_ellipsoids
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, refuse_carried
 from inertid_ros.robot.urdf.joints import JointLimits
 
 from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives, Law, Reference, Tracking
@@ -73,6 +73,7 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
         The robot has a free base, inconsistent bodies or no effort limits, or lacks a link to adapt.
     """
     model = estimate.model
+    refuse_carried(model)
     for key, links in (("adapted_links", options.adapted_links), ("masses", options.masses)):
         for link in links:
             if link not in model.link_names:

@@ -41,7 +41,7 @@ from inertid_ros.report.results import CalibrationOutcome, Result
 from inertid_ros.robot.body_changes import matches
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
+from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording, with_moving_leaders
 from .earlier_result import given_prior
 from .validation import prediction_errors
 
@@ -71,6 +71,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     """
     configuration, clock = configuration or Configuration(), _Clock()
     check_different_samples(kept_parts(train), kept_parts(held_out))
+    model = with_moving_leaders(model, kept_parts([*train, *held_out]))
 
     # Screen recordings, prepare them with one cutoff, and scale efforts to newton metres.
     every_sample = not takes_further(model, configuration.identify)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import attrs
+import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError, RecordingError, read_silently, without_notices
+from inertid_ros.core.errors import ModelError, RecordingError, log_once, read_silently, without_notices
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording, ahead, all_parts, kept_parts
@@ -16,17 +17,40 @@ from inertid_ros.data.preparation.filtering import memory
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
 from inertid_ros.data.preparation.recorded_channels import repaired
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.channel_checks import refuse, screen_channels
+from inertid_ros.data.screening.channel_checks import check_locked, refuse, screen_channels
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.recording_health import EffortNoise, RecordingHealth, recording_health
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import RecordingSource, recording_source
 from inertid_ros.regressors.equations import without_load
 from inertid_ros.robot.body_changes import load_bodies
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, load_model
 
 TRAIN, VALIDATION = "train", "validation"
 _PARTS_AHEAD = 1  # parts to prepare in advance, while the fit uses another part
+
+
+def with_moving_leaders(model: RobotModel, recordings: Sequence[Recording]) -> RobotModel:
+    """Robot that carries those mimicked joints whose motion in the recordings changes torques notably.
+
+    Without position and effort in every recording, and on a free base, they stay locked.
+    """
+    recorded = [name for name in model.held_leaders if all(name in part.joint_names for part in recordings)]
+    if not recorded or model.free:
+        return model
+    parts = [repaired(recording) for recording in recordings]
+    moving = {finding.subjects[0] for part in parts for finding in check_locked(part, model)
+        if finding.severity is not Severity.NOTICE}
+    carried = tuple(name for name in recorded if name in moving
+        and all(np.ptp(part.effort[:, part.joint_names.index(name)]) > 0 for part in parts))
+    if not carried:
+        return model
+    moved = f"{', '.join(carried)}: moving in the recordings, identified together with the joints that mimic them"
+    log_once(f"URDF robot '{model.name}': {moved}; to state this, set robot.carried_joints: [{', '.join(carried)}]")
+    locked = {name: at for name, at in model.options.locked_joints.items() if name not in model.held_leaders}
+    options = attrs.evolve(
+        model.options, locked_joints=locked, carried_joints=(*model.options.carried_joints, *carried))
+    return with_moving_leaders(replace(load_model(model.urdf, options), folder=model.folder), parts)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _held(
     movable = {name: joint for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE}
     leaders = urdf_joints.held_leaders(root, locked)
     for name, position in leaders.items():
-        if name not in locked:
+        if name not in locked and name not in recorded:  # identification carries it if it moves
             yield name, position, "other joints mimic it"
     moved = _moved_joints(joints)
     fingers, settled = _fingers(movable, moved), {*locked, *leaders}

@@ -7,13 +7,13 @@ from pathlib import Path
 import attrs
 import numpy as np
 
-from inertid_ros.calibration.dataset import Dataset
+from inertid_ros.calibration.dataset import Dataset, with_moving_leaders
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.preparation.filtering import low_pass
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -70,6 +70,7 @@ def validate(subject: Result | RobotModel, recordings: Sequence[Recording | Long
         configuration = attrs.evolve(configuration, identify=identify)
         equations = equations_of(model, configuration.identify.equations)
     else:
+        subject = with_moving_leaders(subject, kept_parts(recordings))
         equations = equations_of(subject, configuration.identify.equations)
         model, parameters, prior, delay, cutoff_hz = subject, equations.model.prior, None, 0.0, 0.0
     if baseline:

@@ -16,7 +16,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.recorded_channels import joint_columns
 from inertid_ros.data.recording import Recording
 from inertid_ros.payload.force_sensor import ForceSensorLoad, identify_force_sensor, sensor_motion
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model, refuse_carried
 
 from .settings import configuration, inputs
 
@@ -55,6 +55,7 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
             " recorded pose")
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
+    refuse_carried(model)
     data, index = model.pinocchio.createData(), model.pinocchio.getFrameId(frame)
     position = recording.position[:, joint_columns(recording, model)]
     poses = np.empty((len(position), 7))

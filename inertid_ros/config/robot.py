@@ -149,6 +149,9 @@ class RobotOptions:
 
     locked_joints: Mapping[str, float] = named(float, "position at which a joint is held still [rad or m]; the links"
         " behind it move with its parent", "locked_joint_names", minimum=-1e6, maximum=1e6)
+    carried_joints: tuple[str, ...] = option((), "joints that move together with the joints that mimic them; other"
+        " joints that are mimicked are locked. If recordings show that such a joint moves and changes torques,"
+        " identification carries it without this option", of=tuple[str, ...])
     joint_names: Mapping[str, str] = named(str, "URDF name of the joint that recordings and controllers call by"
         " the name in the key; one * in both names stands for the same text, as in fer_*: panda_*",
         "recorded_joint_names")
@@ -208,5 +211,7 @@ class RobotOptions:
             raise ConfigurationError("effort is position_command, which needs base fixed or free; correct one of them")
         if self.command_limits and (self.base != "fixed" or self.loads or self.contacts):
             raise ConfigurationError("command_limits need base fixed without loads and contacts; remove command_limits")
+        if self.carried_joints and self.base != "fixed":
+            raise ConfigurationError("carried_joints need base fixed; correct one of them")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

@@ -52,6 +52,7 @@ class Identifier(GoalNode):
         if self.options.output_directory:  # fail before the robot moves
             check_directory(next_output(self.options.output_directory), RESULT)
         self.model: RobotModel | None = None
+        self.carrying: dict[str, str] = {}  # hash of the described robot: of the identified one
         self.recordings = ReceivedRecordings(self.options.keep_recordings)
         self.coverage = RecordingCoverage()
         self.sequence = 0
@@ -147,6 +148,8 @@ class Identifier(GoalNode):
             self.get_logger().error(f"not published: {problem}")
             self._set_state(IdentifierStatus.FAILED, problem)
         else:
+            if self.model is not None:
+                self.carrying = {self.model.hash: estimate.model.hash}  # they differ if mimic joints are carried
             self.publication.accept(KeptResult(message, report, result.urdf), estimate.model, estimate.bodies)
             log_accepted(self.get_logger(), result.gate.verdict, report.message)
             self._set_state(IdentifierStatus.READY, report.message)
@@ -197,7 +200,8 @@ class Identifier(GoalNode):
         if published is None:
             keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
             return judged("result", dict.fromkeys(keys), (WARN, problem), otherwise="no result yet")
-        foreign = self.model is not None and published.model_hash != self.model.hash
+        robot = "" if self.model is None else self.model.hash
+        foreign = bool(robot) and published.model_hash not in (robot, self.carrying.get(robot))
         care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
         values = {
             "Sequence": published.sequence,

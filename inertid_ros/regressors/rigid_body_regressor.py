@@ -44,7 +44,7 @@ def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
     """Indices of the bodies that each velocity moves, in ascending order."""
     moved: list[list[int]] = [[] for _ in range(model.velocities)]
     for body, joint in enumerate(model.tree):
-        for velocity in joint.ancestors:
+        for velocity in set(joint.ancestors):
             moved[velocity].append(body)
     return tuple(map(tuple, moved))
 
@@ -53,7 +53,7 @@ class RigidBodyRegressor:
     """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
 
     The element in row ``j`` for a parameter of body ``b`` is the screw of velocity ``j`` times the wrench of the unit
-    parameter, both in the frame of body ``b``.
+    parameter, both in the frame of body ``b``; for a velocity that moves several joints, the sum over their screws.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ class RigidBodyRegressor:
         self.columns = _slices([wrenches.columns[-1].stop for wrenches in self._wrenches])
         self._forces = TRANSLATIONS * self._joints[0].free
         self._runs = [[] if joint.free else list(_runs(joint.ancestors[self._forces : -1])) for joint in joints]
+        drivers = [joint.ancestors[-1] for joint in joints]
+        self._shared = len(set(drivers)) < len(drivers)
 
     @property
     def width(self) -> int:
@@ -86,8 +88,10 @@ class RigidBodyRegressor:
     def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
         """Write the regressor into ``out (nv, >= width, k)``, from motion ``(nq, k)``, ``(nv, k)``.
 
-        Elements of bodies that a velocity does not move are not written.
+        Elements of bodies that a velocity does not move are not written, or zero if a velocity moves several joints.
         """
+        if self._shared:
+            out[:, : self.width] = 0.0
         base_only = base_only or self._base_only
         self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
@@ -108,7 +112,9 @@ class RigidBodyRegressor:
                         (parts[0], screws[:3, at], mass),
                         (parts[1], screws[:, at], first),
                         (parts[2], screws[3:, at], second)):
-                    if part.shape[1]:
+                    if part.shape[1] and self._shared:
+                        part[rows] += np.einsum("ijk,ick->jck", factors, wrench)
+                    elif part.shape[1]:
                         np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
             # The screw of the body's own joint is a unit vector, so that its row is a component of the wrenches.
             if unit:
@@ -118,9 +124,10 @@ class RigidBodyRegressor:
             if joint.free or base_only:
                 continue
             row = joint.ancestors[-1]
-            parts[0][row] = mass[2] if joint.prismatic else 0.0
-            parts[1][row] = first[2 if joint.prismatic else 5]
-            parts[2][row] = 0.0 if joint.prismatic else second[2]
+            own = mass[2] if joint.prismatic else 0.0, first[2 if joint.prismatic else 5], (
+                0.0 if joint.prismatic else second[2])
+            for part, force in zip(parts, own, strict=True):
+                part[row] = part[row] + joint.multiplier * force if self._shared else force
 
 
 class _Wrenches:

@@ -42,8 +42,8 @@ _MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
-    "locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale", "joint_names",
-    "command_kp", "command_kd", "command_gain_factors", "command_limits", "command_delay_s")
+    "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale",
+    "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits", "command_delay_s")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -286,6 +286,7 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
     return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
+        "carried_joints": options.carried_joints,
         "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
         "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),

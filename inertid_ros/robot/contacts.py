@@ -144,22 +144,26 @@ class ContactPath:
         self.velocities = model.tree[body].ancestors if bodies else ()
         self._free, self._plate, self._frame = model.free, contact.plate, frame.placement.homogeneous
         self._kinematics = TreeKinematics(subtree(model.tree, bodies))
-        self._positions = [model.positions - model.joints + b - model.free for b in bodies if not model.tree[b].free]
+        self._of_joints = slice(model.positions - model.joints, None)
+        moving = [model.tree[body] for body in bodies if not model.tree[body].free]
+        self._torques = np.zeros((model.velocities, len(moving)))
+        for column, joint in enumerate(moving):
+            self._torques[joint.ancestors[-1], column] = joint.multiplier
         self._size = model.velocities
 
     def frames(self, q: Array) -> Array:
         """``(N, 4, 4)`` placement of the contact frame in the root frame, from positions ``(N, nq)``."""
-        return self._on_robot(self._kinematics.placements(q[:, self._positions]))
+        return self._on_robot(self._kinematics.placements(q[:, self._of_joints]))
 
     def generalized_forces(self, q: Array, wrenches: Array) -> Array:
         """Generalized forces ``(N, nv, k)`` of ``k`` wrenches ``(N, 6, k)`` in the frame of the measurement."""
-        placements = self._kinematics.placements(q[:, self._positions])
+        placements = self._kinematics.placements(q[:, self._of_joints])
         out = np.zeros((len(q), self._size, wrenches.shape[-1]))
         wrenches = turned_forces(self._measuring_frames(q, placements), wrenches)
         if self._free:
             out[:, :6] = wrenches
         screws = self._kinematics.screws(placements)[:, int(self._free) :]  # of joints
-        out[:, self.velocities[6 * self._free :]] = screws @ wrenches
+        out += self._torques @ (screws @ wrenches)
         return out
 
     def _on_robot(self, placements: Array) -> Array:

@@ -49,6 +49,10 @@ class BodyRecursion:
         self._root = np.zeros((6, 2, 1))
         self._root[:3, _ACCELERATION, 0] = -self._gravity
         self._count = -1
+        drivers = [joint.ancestors[-1] - 5 * self._free for joint in joints]
+        self._drivers = None if drivers == list(range(len(joints))) else drivers
+        self._multipliers = np.array([[joint.multiplier] for joint in joints])
+        self._offsets = np.array([[joint.offset] for joint in joints])
 
     def start(self, q: Array, v: Array, a: Array) -> None:
         """Start a batch of motion ``(nq, k), (nv, k), (nv, k)``; then :meth:`advance` to every body, parents first."""
@@ -57,7 +61,11 @@ class BodyRecursion:
             self._allocate(count)
         if self._free:
             self._start_at_free_base(q, v, a)
-            q, v, a = q[6:], v[5:], a[5:]  # now row b belongs to body b
+            q, v, a = q[6:], v[5:], a[5:]
+        if self._drivers:
+            q = self._multipliers * q[self._drivers] + self._offsets
+            v, a = self._multipliers * v[self._drivers], self._multipliers * a[self._drivers]
+        # Now row b belongs to body b.
         self._q, self._v, self._a = q, v, a
         self._sin, self._cos = np.sin(q), np.cos(q)
 
@@ -77,7 +85,7 @@ class BodyRecursion:
         (self._slide if joint.prismatic else self._turn)(body, motions[:, :width])
         if width < motions.shape[1]:
             motions[:, width] = 0.0
-            motions[2 if joint.prismatic else 5, width] = 1.0
+            motions[2 if joint.prismatic else 5, width] = joint.multiplier
         return motions
 
     def products(self, motions: Array) -> Array:
@@ -226,13 +234,13 @@ def _torque(recursion: BodyRecursion, tables: Array, q: Array, v: Array, a: Arra
     wrenches = np.empty((len(tables), 6, v.shape[1]))
     for body, table in enumerate(tables):
         np.matmul(table, recursion.products(recursion.advance(body)), out=wrenches[body])
-    torque = np.empty(v.shape)
+    torque = np.zeros(v.shape)
     for body in reversed(range(len(tables))):
         joint = recursion.joints[body]
         if joint.free:
             torque[:6] = wrenches[body]
             continue
-        torque[joint.ancestors[-1]] = wrenches[body, 2 if joint.prismatic else 5]
+        torque[joint.ancestors[-1]] += joint.multiplier * wrenches[body, 2 if joint.prismatic else 5]
         if joint.parent >= 0:
             wrenches[joint.parent] += recursion.to_parent(body, wrenches[body])
     return torque

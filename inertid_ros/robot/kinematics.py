@@ -7,7 +7,7 @@ over samples, a few hundred poses cost little more than one pose.
 whole recordings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array, cross, skew
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
+
+from .urdf.joints import Mimic
 
 if TYPE_CHECKING:
     from .model import RobotModel
@@ -38,9 +40,12 @@ class TreeJoint:
     parent : index of the parent body; -1 at the root.
     prismatic : whether the joint slides along z; if not, it turns about z.
     ancestors : indices of the velocities that move the body, from root to body: six for a free base, one per joint.
+        A velocity that moves mimic joints, too, can appear several times.
     rotation : (3, 3), body frame in the joint frame.
     placement_rotation, placement_translation : (3, 3), (3,), body frame at zero position in the parent's body frame.
     free : whether a free base takes the place of the joint; only for the first body.
+    multiplier, offset : position of the joint is ``multiplier q + offset`` with the position ``q`` of the joint that
+        drives it [rad or m]; 1 and 0 except for mimic joints.
     """
 
     parent: int
@@ -50,6 +55,8 @@ class TreeJoint:
     placement_rotation: Array
     placement_translation: Array
     free: bool = False
+    multiplier: float = 1.0
+    offset: float = 0.0
 
     @cached_property
     def axis(self) -> Array:
@@ -76,8 +83,14 @@ class TreeJoint:
         return transform(np.eye(BODY_PARAMETERS), self.placement_rotation, self.placement_translation).T
 
 
-def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
-    """Joints of a Pinocchio model with motion subspaces ``axes (nb, 6)`` (linear, angular), zero for a free base."""
+def tree_joints(kinematics: pin.Model, axes: Array, mimics: Mapping[str, Mimic]) -> tuple[TreeJoint, ...]:
+    """Joints of a Pinocchio model with motion subspaces ``axes (nb, 6)`` (linear, angular), zero for a free base.
+
+    ``mimics`` are those joints that have no velocity of their own.
+    """
+    names = list(kinematics.names)[1:]
+    before_joints = kinematics.nv - len(names)  # a free base has six velocities
+    velocities = {name: k + before_joints for k, name in enumerate(name for name in names if name not in mimics)}
     joints: list[TreeJoint] = []
     for index, axis in enumerate(axes):
         if not axis.any():
@@ -88,9 +101,11 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
         parent = int(kinematics.parents[index + 1]) - 1
         before = joints[parent].rotation if parent >= 0 else np.eye(3)
         placement = kinematics.jointPlacements[index + 1]
-        ancestors = (*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v)
+        mimic = mimics.get(names[index], Mimic(names[index]))
+        ancestors = (*(joints[parent].ancestors if parent >= 0 else ()), velocities[mimic.leader])
         turned, translation = before.T @ placement.rotation @ rotation, before.T @ placement.translation
-        joints.append(TreeJoint(parent, prismatic, ancestors, rotation, turned, translation))
+        joints.append(TreeJoint(parent, prismatic, ancestors, rotation, turned, translation,
+            multiplier=mimic.multiplier, offset=mimic.offset))
     return tuple(joints)
 
 
@@ -166,7 +181,7 @@ class TreeKinematics:
 
     Parameters
     ----------
-    joints : joints of the tree; a free base, as the first body, is also at rest.
+    joints : joints of the tree or of a :func:`subtree`; a free base, as the first body, is also at rest.
     gravity : (3,), m/s^2 in the root frame.
 
     Attributes
@@ -182,6 +197,7 @@ class TreeKinematics:
         self.gravity = np.concatenate([np.array(gravity, dtype=float), np.zeros(3)])
         self._free = int(any(joint.free for joint in joints[:1]))
         self._joints = joints
+        self._drivers = [joint.ancestors[-1] - 6 * self._free for joint in joints if not joint.free]
         self._steps = [_step(joint, joints) for joint in joints]
         n = len(self.parents)
         self.ancestry = np.zeros((n, n), dtype=bool)
@@ -203,7 +219,7 @@ class TreeKinematics:
         for body, (joint, step) in enumerate(zip(self._joints, self._steps, strict=True)):
             rotation, origin = done[joint.parent] if joint.parent >= 0 else before
             if not joint.free:
-                position = q[:, body - self._free, None]
+                position = joint.multiplier * q[:, self._drivers[body - self._free], None] + joint.offset
                 moved = (rotation @ step).reshape(len(q), 3, step.shape[1])
                 origin = origin + moved[..., 0]
                 turned = moved[..., 1:4]
@@ -239,6 +255,7 @@ class TreeKinematics:
 
     def _per_body(self, rates: Array) -> Array:
         """Rates of the joint before each body ``(N, nb)`` from rates of joints ``(N, n)``; zero for a free base."""
+        rates = rates[:, self._drivers] * [joint.multiplier for joint in self._joints if not joint.free]
         return np.hstack([np.zeros((len(rates), 1)), rates]) if self._free else rates
 
     def parent_motion(self, state: TreeState) -> tuple[Array, Array]:

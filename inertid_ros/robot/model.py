@@ -18,6 +18,7 @@ from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints, parsing
+from inertid_ros.robot.urdf.joints import Mimic
 from inertid_ros.robot.urdf.shapes import DENSITY, with_inertias
 from inertid_ros.robot.urdf.text import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
@@ -39,8 +40,9 @@ class RobotModel:
 
     A free base is Pinocchio's free-flyer, and the root link is the first body. ``q`` holds the base's position and
     quaternion (x, y, z, w), then the joints; ``v`` the base's twist in its own frame (linear, angular), then the
-    joints; ``a`` is the derivative of ``v``. A fixed base has as many bodies as joints, a free base has one body more.
-    Body ``b`` is Pinocchio's joint ``b + 1`` in both cases.
+    joints; ``a`` is the derivative of ``v``. A fixed base has as many bodies as joints, a free base has one body more,
+    and every carried mimic joint adds a body. Body ``b`` is Pinocchio's joint ``b + 1``; in Pinocchio's model, mimic
+    joints are joints of their own.
 
     Attributes
     ----------
@@ -52,6 +54,8 @@ class RobotModel:
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
     prior_name : what ``body_prior`` was made from, in messages.
+    mimics : carried mimic joints, which move with joints of the robot, see :attr:`.RobotOptions.carried_joints`.
+    held_leaders : locked joints that are locked only because other joints mimic them.
     options : options as given, plus locked leaders of mimic joints; values estimated from recordings are in ``layout``.
     folder : folder of the URDF, for its meshes; None if the URDF was given as text.
     """
@@ -67,6 +71,8 @@ class RobotModel:
     options: RobotOptions
     contacts: tuple[Contact, ...] = ()
     wheels: MountedWheels = field(default_factory=MountedWheels)
+    mimics: Mapping[str, Mimic] = field(default_factory=dict)
+    held_leaders: tuple[str, ...] = ()
     fitted_bodies: Array | None = None
     prior_name: str = GIVEN_URDF
     folder: Path | None = None
@@ -131,12 +137,12 @@ class RobotModel:
     @property
     def positions(self) -> int:
         """Length of ``q``: joints, plus seven for a free base."""
-        return int(self.pinocchio.nq)
+        return int(self.pinocchio.nq) - len(self.mimics)
 
     @property
     def velocities(self) -> int:
         """Length of ``v``, ``a`` and generalized force: joints, plus six for a free base."""
-        return int(self.pinocchio.nv)
+        return int(self.pinocchio.nv) - len(self.mimics)
 
     @cached_property
     def effort_scale(self) -> Array:
@@ -198,6 +204,8 @@ class RobotModel:
             joint_type = model.joints[index].shortname().replace("Unaligned", "")[:14]
             digest.update(f"{model.names[index]}|{model.parents[index]}|{joint_type}|".encode())
             digest.update((np.round(numbers, 9) + 0.0).astype("<f8").tobytes())  # + 0.0: no negative zeros
+        for name, mimic in self.mimics.items():
+            digest.update(f"{name}|{mimic.leader}|{mimic.multiplier:.9g}|{mimic.offset:.9g}|".encode())
         return digest.hexdigest()
 
     @cached_property
@@ -208,33 +216,47 @@ class RobotModel:
     @property
     def slides(self) -> Mask:
         """``(n,)`` whether a joint is prismatic."""
-        return np.array([joint.prismatic for joint in self.tree if not joint.free], dtype=bool)
+        return np.array([self.tree[body].prismatic for body in self.joint_bodies], dtype=bool)
+
+    @cached_property
+    def joint_bodies(self) -> tuple[int, ...]:
+        """Body behind each joint."""
+        return tuple(self.pinocchio.getJointId(name) - 1 for name in self.joint_names)
+
+    @property
+    def joint_parents(self) -> tuple[int, ...]:
+        """Joint that carries each joint; -1 if the base or a mimic joint carries it."""
+        joints = {body: joint for joint, body in enumerate(self.joint_bodies)}
+        return tuple(joints.get(self.tree[body].parent, -1) for body in self.joint_bodies)
 
     @cached_property
     def axes(self) -> Array:
         """``(nb, 6)`` motion subspace (linear, angular) of each joint, in the joint frame; zero for a free base."""
-        data, base = self.pinocchio.createData(), len(self.link_names) - self.joints
+        joints = self.joints + len(self.mimics)
+        data, base = self.pinocchio.createData(), len(self.link_names) - joints
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
         jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # Pinocchio returns a single column as a vector
-        columns = [data.oMi[i + 1 + base].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
+        columns = [data.oMi[i + 1 + base].actInv(pin.Motion(jacobian[:, i])).vector for i in range(joints)]
         return np.vstack([np.zeros((base, 6)), *columns])
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
-        return tree_joints(self.pinocchio, self.axes)
+        return tree_joints(self.pinocchio, self.axes, self.mimics)
 
     @cached_property
     def rotor_tree(self) -> tuple[TreeJoint, ...]:
         """Joints, and every rotor as a further body behind a joint of its own."""
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
-        return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
+        kinematics = with_rotors(self.pinocchio, self.layout.rotors)
+        return tree_joints(kinematics, np.vstack([self.axes, *axes]), self.mimics)
 
     @cached_property
     def commanded(self) -> "RobotModel":
         """Model of the joints' motion: base at rest, wheels as joints; a robot on one foot stands on the ground.
 
-        ModelError if a wheel is not a joint of the URDF, or the plate's frame is not a link.
+        ModelError if a wheel is not a joint of the URDF, the plate's frame is not a link, or mimic joints are carried.
         """
+        refuse_carried(self)
         if self.foot:
             return self._standing
         if not self.wheels.names:
@@ -333,7 +355,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     names = parsing.by_name(root, "joint")
     held = {name: 0.0 for name in wheels if name in names}
     urdf_joints.check_supported(root)
-    options = _with_leaders_held(root, options, {**held, **options.locked_joints})
+    given, options = options, _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
     free = options.base == "free"
     full = urdf_joints.full_model(root, options.gravity, free)
@@ -343,8 +365,11 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
             f"URDF robot '{root.get('name')}': has no movable joint left; identification is impossible"
             " unless its base moves (robot.base: free)"
         )
-    joints = tuple(model.names)[1 + free :]
-    links = urdf_joints.moving_links(root, joints, free)
+    moving = tuple(model.names)[1 + free :]
+    carried = urdf_joints.mimics_of(root, options.carried_joints).items()
+    mimics = {name: mimic for name, mimic in carried if name in moving}
+    joints = tuple(name for name in moving if name not in mimics)
+    links = urdf_joints.moving_links(root, moving, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     unlocked = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
@@ -354,7 +379,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
             f" {DENSITY:g} kg/m^3, or from bars between joints. Efforts of plans and the prior of identification depend"
             " on this guess; give better values in <inertial>", logging.WARNING if shapes else logging.DEBUG,
         )
-        return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
+        return _from_text(with_inertias(text, root, massless, locked, folder, shapes), given, folder, shapes)
     warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
     layout, contacts = _layout(links, joints, options), contacts_of(options)
@@ -363,20 +388,34 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     return RobotModel(
         name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
         body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
-        limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels),
+        limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels), mimics=mimics,
+        held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints),
     )
 
 
 def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
     """Options with the leaders of mimic joints added to the locked joints."""
-    if not (held := urdf_joints.held_leaders(root, locked)):
+    leaders = urdf_joints.held_leaders(root, locked)
+    for name in options.carried_joints:
+        if name not in leaders:
+            can = f"one of {', '.join(leaders)}" if leaders else "none, as no joint that moves is mimicked"
+            raise ModelError(f"robot.carried_joints: no joint mimics '{name}', or it is locked; give {can}")
+    if not (held := {name: at for name, at in leaders.items() if name not in options.carried_joints}):
         return options
     # Write a decimal point, because ROS does not accept an integer for a parameter of type double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
     mimic = f"mimic joints, which are locked with their leaders: {first_few(urdf_joints.followers(root, held))}"
+    mimic += ", unless recordings show that they move"
     remedy = f"for another pose, set robot.locked_joints: {{{at}}}"
     log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
+
+
+def refuse_carried(model: RobotModel) -> None:
+    """Raise ModelError if a robot carries mimic joints."""
+    if model.mimics:
+        raise ModelError("robot.carried_joints: only identification and validation from recordings carry mimic joints;"
+            " remove the option here, so that they are locked")
 
 
 def warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:

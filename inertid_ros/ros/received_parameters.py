@@ -14,8 +14,9 @@ from inertid_ros.core.errors import one_line
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent, symmetric
 from inertid_ros.msg import CoupledDrive, InertialParameters
 from inertid_ros.regressors.drives import friction_direction, friction_torque, term_torque
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTerm, misnamed
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, refuse_carried
 from inertid_ros.ros.conversions import to_nanoseconds
 from inertid_ros.ros.topics import LATCHED
 
@@ -128,9 +129,7 @@ class ReceivedParameters:
 
         load = np.zeros(shape)
         if not robot.free:  # else the load depends on the motion of the base, which is unknown here
-            model = robot.with_bodies(self.bodies)
-            data = model.createData()
-            load = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+            load = rigid_torque(robot, self.bodies, q, v, a)
         with np.errstate(all="ignore"):
             torque = np.abs(load + self.drive_torque((q, v, a), load))
         given = np.isfinite(limits.effort) & (limits.effort > 0)
@@ -192,6 +191,7 @@ class ParameterSubscriber:
     def __init__(
             self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
             only_use: bool = False) -> None:
+        refuse_carried(robot)
         names = None if model is None else tuple(model.names)[1 + robot.free :]
         if names not in (None, robot.joint_names):
             raise ValueError(f"model has joints {names}, the robot {robot.joint_names}")

@@ -215,7 +215,7 @@ class EffortComparison:
 
     def _absolute_angles(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Hypotheses that a position contains the previous joint's angle, as with parallel linkages, coupled wrists."""
-        parents = ((joint.parent, index) for index, joint in enumerate(self.robot.tree) if joint.parent >= 0)
+        parents = ((before, joint) for joint, before in enumerate(self.robot.joint_parents) if before >= 0)
         pairs = [pair for pair in parents if self._turns[list(pair)].all() and set(pair) & set(joints)]
         for (one, other), (ratio, plus, minus) in product(pairs, ((1.0, "+", "-"), (-1.0, "-", "+"))):
             change = np.eye(len(self.names))
@@ -308,7 +308,7 @@ class EffortComparison:
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
         motion = self.recorded.equations.motion
-        for joint, before in enumerate(joint.parent for joint in self.robot.tree):
+        for joint, before in enumerate(self.robot.joint_parents):
             if before < 0 or not {joint, before} & set(joints):
                 continue
             pair = (self.names[before], self.names[joint])

@@ -220,11 +220,12 @@ def closed_form_base_parameters(model: RobotModel) -> numeric.BaseParameters:
     Raises
     ------
     IdentificationError
-        A rotor is mounted or geared in a way that the closed form does not cover, or gravity is compensated.
+        A rotor is mounted or geared in a way that the closed form does not cover, gravity is compensated, or mimic
+        joints are carried.
     """
-    if model.layout.compensation:
-        raise IdentificationError("the closed form of base parameters does not cover a gravity compensation; use"
-            " structural_base_parameters")
+    if model.layout.compensation or model.mimics:
+        raise IdentificationError("the closed form of base parameters covers neither a gravity compensation nor mimic"
+            " joints; use structural_base_parameters")
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 

@@ -22,6 +22,15 @@ _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """Relation of a mimic joint: its position is ``multiplier`` times that of ``leader`` plus ``offset`` [rad or m]."""
+
+    leader: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
 class JointLimits:
     """Limits of every joint; infinite if the URDF has none.
 
@@ -45,27 +54,21 @@ class JointLimits:
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
     """Positions [rad or m] of movable joints to lock, and of joints that mimic them."""
-    joints, mimics = parsing.by_name(root, "joint"), _mimics(root)
+    joints = parsing.by_name(root, "joint")
     movable = [name for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
     for name in wanted:
         if name not in movable:
             raise ModelError(f"locked joint '{name}': the URDF has no movable joint of this name; it has {movable}")
     locked = {name: float(position) for name, position in wanted.items()}
-    settled = joints.keys() - movable | locked.keys()
-    while ready := [name for name in mimics if name not in locked and mimics[name].get("joint") in settled]:
-        for name in ready:
-            factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
-            offset = parsing.number(joints[name], "mimic", "offset", default=0.0)
-            locked[name] = factor * locked.get(mimics[name].get("joint"), 0.0) + offset
-        settled.update(ready)
-    return locked
+    still = {name: 0.0 for name in joints if name not in movable} | locked
+    mimics = mimics_of(root, still)
+    return locked | {name: x.multiplier * still[x.leader] + x.offset for name, x in mimics.items()}
 
 
 def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str, float]:
     """Leaders of mimic joints that are not locked yet, with the position nearest to zero within their limits.
 
-    A leader is locked together with its followers, because a joint that another joint drives has no torque to fit. A
-    chain of mimic joints leads to its first leader; a mimic joint whose leader does not exist is locked itself.
+    A chain of mimic joints leads to its first leader; a mimic joint whose leader does not exist is locked itself.
     ModelError if a joint mimics itself through other joints.
     """
     joints = parsing.by_name(root, "joint")
@@ -86,6 +89,18 @@ def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]
     """Joints that mimic one of ``leaders``, or a joint that does not exist."""
     joints, mimicked = parsing.by_name(root, "joint"), {name: m.get("joint") for name, m in _mimics(root).items()}
     return tuple(name for name, leader in mimicked.items() if leader in leaders or leader not in joints)
+
+
+def mimics_of(root: etree._Element, leaders: Collection[str]) -> dict[str, Mimic]:
+    """Joints that mimic one of ``leaders``, directly or through other joints, with their relation to this leader."""
+    joints, found, waiting = parsing.by_name(root, "joint"), {name: Mimic(name) for name in leaders}, _mimics(root)
+    while ready := [name for name, mimic in waiting.items() if name not in found and mimic.get("joint") in found]:
+        for name in ready:
+            before = found[str(waiting[name].get("joint"))]
+            factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
+            offset = parsing.number(joints[name], "mimic", "offset", default=0.0)
+            found[name] = Mimic(before.leader, factor * before.multiplier, factor * before.offset + offset)
+    return {name: mimic for name, mimic in found.items() if name not in leaders}
 
 
 def position_range(joint: etree._Element) -> tuple[float, float]:

@@ -114,7 +114,8 @@ def test_a_joint_that_is_locked_since_others_mimic_it_counts_alike(mass, severit
     recording = Recording(("joint0", "joint1", "joint2"), time, position, np.ones_like(position))
     (finding,) = check_locked(recording, model)
     assert finding.severity is severity and finding.subjects == ("joint2",)
-    assert "hold joint2 while recording, or delete <mimic> of joint3 from the URDF" in finding.remedy
+    assert "set robot.carried_joints: [joint2], so that it is identified together with its mimic joints joint3" in (
+        finding.remedy)
 
 
 def _samples(case, motion, seconds=15.0):

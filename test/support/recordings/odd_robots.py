@@ -41,7 +41,7 @@ def relay_torque(rng: Rng) -> tuple[Case, Mistake]:
 
 
 def mimic_linkage(rng: Rng) -> tuple[Case, Mistake]:
-    """Joints of a linkage follow the main joints, which alone are recorded, and whose efforts carry all."""
+    """No mistake: joints of a linkage follow the main joints, which alone are recorded, and whose efforts carry all."""
     count, mimics = int(rng.integers(3, 6)), int(rng.integers(1, 3))
     text = etree.fromstring(random_urdf(rng, count + mimics))
     joints = text.findall("joint")
@@ -55,24 +55,21 @@ def mimic_linkage(rng: Rng) -> tuple[Case, Mistake]:
     follows[range(count, count + mimics), leaders] = factors
     follows = follows[[names.index(name) for name in whole.joint_names]]
     main = [whole.joint_names.index(name) for name in names[:count]]
-    bodies = perturb(whole, rng)
+    bodies, friction = perturb(whole, rng), list[Array]()
 
     def recorded(name: str) -> Recording:
         time = np.arange(0.0, SECONDS, 0.005)
         q, v, a = (x[:, main] for x in drawn_motion(whole, time, rng))
         torque = rigid_torque(whole, bodies, *(x @ follows.T for x in (q, v, a))) @ follows
         q += 1e-5 * rng.normal(size=q.shape)
-        return Recording(tuple(names[:count]), time, q, _with_friction(torque, v, rng), name=name)
+        friction.append(np.sqrt(np.mean(torque**2, axis=0)))  # the first recording sets the size for both
+        torque += friction[0] * (0.1 * np.sign(v) + 0.1 * v + 0.01 * rng.normal(size=v.shape))
+        return Recording(tuple(names[:count]), time, q, torque, name=name)
 
     recordings = (recorded("linkage 1"),), (recorded("linkage 2"),)
     case = Case("linkage", given, bodies, *recordings, tuple(names[:count]))
     drawn = ", ".join(f"{factor:g} of {names[leader]}" for leader, factor in zip(leaders, factors, strict=True))
-    return case, Mistake(drawn, case, ("locked_joint_moves",))
-
-
-def _with_friction(torque: Array, v: Array, rng: Rng) -> Array:
-    size = np.sqrt(np.mean(torque**2, axis=0))
-    return torque + size * (0.1 * np.sign(v) + 0.1 * v + 0.01 * rng.normal(size=v.shape))
+    return case, Mistake(drawn, case)
 
 
 def _vertical_axis(rng: Rng) -> str:
