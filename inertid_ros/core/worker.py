@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar, cast
 from .errors import InertidError
 
 MAX_MEMORY_MB = 8192  # default limit of a job; the largest known jobs need a tenth
-_READING_S, _READING_MB, _POLL_PERIOD_S = 8.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
+_READING_S, _READING_MB, _READER_POLL_S = 8.0, 4096, 0.01  # MuJoCo takes seconds for the meshes of most robots
 _READ_BYTES_PER_S = 1e7
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -202,7 +202,7 @@ def read_apart(name: str, function: Callable[..., Result], *arguments: object, s
     job: Worker[object, Result] = Worker(name, _silent, (function, *arguments), timeout_s, process)
     try:
         while not job.poll():
-            time.sleep(_POLL_PERIOD_S)
+            time.sleep(_READER_POLL_S)
         return job.result()
     except WorkerError as error:
         raise WorkerError(f"{str(error).rpartition(';')[0]}; replace the file, or save it again") from None

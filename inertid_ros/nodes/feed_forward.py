@@ -37,7 +37,7 @@ from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, resolved
 
 from .spin import run_node
 
-_POLL_PERIOD_S = 0.1
+_ANSWER_POLL_S = 0.1
 _SILENCE_S = 5.0  # a controller answers twice a second; a killed one counts as ready for many seconds
 _NO_CONTROLLER = "the parameter controller is empty; set it to the name of the robot's trajectory controller"
 
@@ -75,7 +75,7 @@ class FeedForward(Node):
             self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_trajectory, COMMAND)
             if options.controller:
                 self.commands = CommandTopic(self, JointTrajectory, f"{options.controller}/joint_trajectory")
-        self.create_timer(_POLL_PERIOD_S, self._poll, clock=STEADY)
+        self.create_timer(_ANSWER_POLL_S, self._poll, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name if self.robot else "")
 
     # Robot and controller

@@ -47,7 +47,7 @@ def test_the_file_of_a_panda_serves_identification_and_motion(robots: Path, tmp_
     [
         ("ur_description/urdf/ur10_robot.urdf", 6, 0, "currents: give gear ratio times torque constant"),
         ("so_arm_description/urdf/so101.urdf", 5, 1, "torque follows from position commands"),
-        ("so_arm_description/urdf/so100.urdf", 6, 0, "a joint and a link have the same name"),
+        ("so_arm_description/urdf/so100.urdf", 6, 0, "a joint and a link share a name"),
         ("allegro_hand_description/urdf/allegro_right_hand.urdf", 16, 0, "friction of its <dynamics>, 12 N m"),
         ("finger_edu_description/robots/finger_edu.urdf", 3, 0, "assumed to be torque"),  # a finger is all that it has
         ("g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", 29, 14, "limbs begin at its base"),

@@ -39,7 +39,10 @@ def finished(worker: Worker[Any, Any]) -> Worker[Any, Any]:
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody waits for any more counts as ended."""
     stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    try:
+        return stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_result_and_progress() -> None:

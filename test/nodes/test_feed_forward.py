@@ -189,7 +189,7 @@ def test_trajectories_that_cannot_be_filled_are_refused_and_a_stop_passes(rig: R
     assert "no parameters on /identifier/parameters; start the identifier" in rig.refusal(trajectory())
     rig.publish(parameters())
     for change, reason in (
-            (_without("accelerations"), "point 1 has no accelerations"),
+            (_without("accelerations"), "point 1 lacks accelerations"),
             (_without("velocities"), "point 1 has no velocities"),
             (lambda message: message.points[0].effort.extend([0.0, 0.0]), "has efforts already"),
             (_set("joint_names", ["wrist", "elbow"]), "expected ['shoulder', 'elbow']"),

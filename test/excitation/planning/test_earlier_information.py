@@ -92,7 +92,7 @@ def test_information_of_another_robot_is_refused():
     rng, model, _ = setting()
     information = compress(model, [random_states(rng, model, 50)])
     other = setting(seed=4, joints=2)[1]
-    with pytest.raises(ExcitationError, match="of another robot"):
+    with pytest.raises(ExcitationError, match="belongs to another robot"):
         earlier_information(other, information, np.ones(3), np.ones(3), 1.0)
     with pytest.raises(ExcitationError, match="must be positive"):
         earlier_information(model, information, np.ones(3), np.zeros(3), 1.0)

@@ -65,7 +65,8 @@ def services(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeService]:
 
 
 def manager(services: dict[str, FakeService], name: str = "arm") -> ControllerManager:
-    node = SimpleNamespace(create_client=lambda _type, name: services.setdefault(name, FakeService()))
+    node = SimpleNamespace(create_client=lambda _type, name: services.setdefault(name, FakeService()),
+        resolve_topic_name=lambda name: name)
     made = ControllerManager(node, name)
     made.joints = JOINTS
     return made

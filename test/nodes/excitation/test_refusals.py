@@ -57,7 +57,7 @@ def test_stale_states(excitation: ArmedExcitation) -> None:
 def test_old_stamps(excitation: ArmedExcitation) -> None:
     excitation.robot.set_faults(stamp_offset_s=-100.0)
     excitation.ros.spin(0.5)
-    excitation.expect_refusal("stamped")
+    excitation.expect_refusal("stamps are off by")
 
 
 def set_parameter(excitation: ArmedExcitation, name: str, value: ParameterValue) -> SetParametersResult:

@@ -67,7 +67,7 @@ def test_speeds_in_degrees_are_told_and_planned_for_all_the_same(robots, name, c
     model = load_model(text)
     log_once.cache_clear()
     motion_limits(model)
-    assert " looks like degrees per second, also for" in caplog.text
+    assert " looks like degrees per second (and " in caplog.text
     (found,) = model.doubtful_limits
     stated = yaml.safe_load(found.option)["limits.velocity"]
     caplog.clear()
