@@ -190,7 +190,7 @@ def test_trajectories_that_cannot_be_filled_are_refused_and_a_stop_passes(rig: R
     rig.publish(parameters())
     for change, reason in (
             (_without("accelerations"), "point 1 lacks accelerations"),
-            (_without("velocities"), "point 1 has no velocities"),
+            (_without("velocities"), "point 1 lacks velocities"),
             (lambda message: message.points[0].effort.extend([0.0, 0.0]), "has efforts already"),
             (_set("joint_names", ["wrist", "elbow"]), "expected ['shoulder', 'elbow']"),
             (_set("points", trajectory().points[:1]), "begins with a motion to its first point"),
