@@ -74,7 +74,7 @@ def test_speeds_in_degrees_are_told_and_planned_for_all_the_same(robots, name, c
     log_once.cache_clear()
     motion_limits(model, LimitOptions(velocity=stated))
     assert not caplog.text
-    with pytest.raises(ModelError, match="looks like degrees \(and "):
+    with pytest.raises(ModelError, match=r"looks like degrees \(and "):
         motion_limits(load_model(in_degrees(text)))
 
 
