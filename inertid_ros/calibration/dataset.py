@@ -50,7 +50,7 @@ def with_moving_leaders(model: RobotModel, recordings: Sequence[Recording]) -> R
     locked = {name: at for name, at in model.options.locked_joints.items() if name not in model.held_leaders}
     options = attrs.evolve(
         model.options, locked_joints=locked, carried_joints=(*model.options.carried_joints, *carried))
-    return with_moving_leaders(replace(load_model(model.urdf, options), folder=model.folder), parts)
+    return with_moving_leaders(load_model(model.urdf, options, folder=model.folder), parts)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ScreenedRecording:
         return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
-        """Add findings on the efforts if the options request it; RecordingError if another robot's."""
+        """Add findings on the efforts if the options request it; RecordingError if they do not fit the robot."""
         # Wrong stamps spoil the torque of the motion, so that right efforts would seem wrong.
         rejected = any(finding.severity is Severity.REJECT for finding in samples.findings)
         if rejected or not self.configuration.prepare.check_efforts:

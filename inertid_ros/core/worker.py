@@ -193,7 +193,7 @@ class Worker(Generic[Progress, Result]):
 
 
 def read_apart(name: str, function: Callable[..., Result], *arguments: object, size: int = 0) -> Result:
-    """Result of a function that reads files by a library which hostile files may crash or occupy, as of Worker.
+    """Run a function in a :class:`Worker`, because its library may crash or hang on hostile files.
 
     ``size`` is the size of the files [bytes]; the limits of time and memory grow with it.
     """

@@ -261,7 +261,7 @@ class RobotModel:
             return self._standing
         if not self.wheels.names:
             return self
-        commanded = replace(load_model(self.urdf, commanded_options(self.options)), folder=self.folder)
+        commanded = load_model(self.urdf, commanded_options(self.options), folder=self.folder)
         for name in self.wheels.names:
             if name not in commanded.joint_names:
                 raise ModelError(
@@ -285,7 +285,7 @@ class RobotModel:
         pin.framesForwardKinematics(self.pinocchio, data, pin.neutral(self.pinocchio))
         rotation = data.oMf[self.pinocchio.getFrameId(self.foot)].rotation
         options = attrs.evolve(self.options, base="fixed", plates={}, contacts={}, loads={}, rotors={})
-        return replace(load_model(standing_on(self.urdf, self.foot, rotation), options), folder=self.folder)
+        return load_model(standing_on(self.urdf, self.foot, rotation), options, folder=self.folder)
 
     def with_layout(self, **changes: Any) -> "RobotModel":
         """Copy with changed fields of the layout, such as ``terms`` or ``transition_speeds``."""
