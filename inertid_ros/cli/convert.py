@@ -37,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     check = check_file if target.suffix in _FILES else check_bag
     check(target, options.force, inputs(options))
     recording = load_recording(options.input, config.topics, stamps=config.prepare.stamps)
+    if not recording.joint_names and target.suffix != ".npz":
+        raise RecordingError(f"{recording.name}: has no joints, which bags and tables need; give NAME.npz")
     _write(recording, target, "mcap" if storage == "mcap" else "sqlite3", options.force)
     lost = [channel for channel in recording.channels
         if is_bag and channel in _ONLY_FILES or target.suffix in TABLE_SUFFIXES and channel not in TABLE_CHANNELS]

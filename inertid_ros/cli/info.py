@@ -118,6 +118,7 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
             f" channels: {', '.join(content['channels'])}")
         for notice in content["notices"]:
             print(notice)
-        print_records("Joints", _JOINT_COLUMNS, content["joints"])
+        if content["joints"]:
+            print_records("Joints", _JOINT_COLUMNS, content["joints"])
 
     return deliver(options, {"kind": "recording", **content, "topics": listed, "problem": problem or None}, show)

@@ -131,7 +131,7 @@ class Recording:
 
     Attributes
     ----------
-    joint_names : ``n`` names, any order.
+    joint_names : ``n`` names, any order; none if only wrenches, such as of a force-torque sensor, were recorded.
     time : (N,), strictly increasing, from the header stamps [s].
     position : (N, n), joint position [rad or m].
     effort : (N, n), joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
@@ -174,7 +174,7 @@ class Recording:
     def __post_init__(self) -> None:
         names = tuple(str(name) for name in self.joint_names)
         time = self._array("time", self.time, ())
-        if not names:
+        if not names and not self.wrenches:
             raise RecordingError(f"{self.name}: joint_names is empty; record joint_states with names")
         duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if duplicates:

@@ -114,13 +114,13 @@ class ForceSensorLoad:
 def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
     """Return wrench and regressor of a sensor that moves along given poses.
 
-    Wrench and regressor pass the same low-pass. Below 8 Hz, accelerations are not resolved: every sample is treated
-    as at rest, without a low-pass.
+    Wrench and regressor pass the same low-pass. Below 8 Hz, accelerations are not resolved, and without positions they
+    are not known: every sample is then treated as at rest, without a low-pass.
 
     Parameters
     ----------
     sensor : name of the wrench; empty if there is only one wrench.
-    poses : (N, 7), position [m] and quaternion (x, y, z, w) of the sensor in the world.
+    poses : (N, 7), position [m] and quaternion (x, y, z, w) of the sensor in the world; positions may all be NaN.
     gravity : (3,), in the world [m/s^2].
 
     Raises
@@ -129,7 +129,8 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
         There is no such wrench, fewer than 20 samples have a valid pose and wrench, or the recording is too short for
         the low-pass.
     """
-    wrench = _wrench_of(recording, sensor)
+    wrench, known = _wrench_of(recording, sensor), not np.isnan(poses[:, :3]).all()
+    poses = poses if known else np.hstack([np.zeros((len(poses), 3)), poses[:, 3:]])
     quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
     good = ~invalid & (np.abs(poses) < _MAX_VALUE).all(axis=1) & (np.abs(wrench) < _MAX_VALUE).all(axis=1)
     if good.sum() < 20:
@@ -137,7 +138,7 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     time, quaternions, wrench = recording.time[good], quaternions[good], wrench[good]
     poses = np.hstack([poses[good, :3], quaternions])
     rate = 1 / float(np.median(np.diff(time)))
-    if rate < _MIN_DYNAMIC_RATE_HZ:
+    if rate < _MIN_DYNAMIC_RATE_HZ or not known:
         still = np.zeros((len(time), 3))
         return SensorMotion(wrench, _regressor(rotate_back(quaternions, still - gravity), still, still), False)
     cutoff = min(_CUTOFF_HZ, _CUTOFF_PER_RATE * rate)

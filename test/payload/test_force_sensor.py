@@ -82,3 +82,34 @@ def test_the_command_writes_what_controllers_take(tmp_path: Path, monkeypatch, c
     assert weight == pytest.approx(9.81 * shown["mass"], rel=0.01)
     assert cli.main(["force-sensor", "turned.npz", "--sensor", "wrist"]) == 2
     assert "(recorded: ft); choose one with --sensor" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("header", [
+    "time,fx,fy,fz,tx,ty,tz,x,y,z,qx,qy,qz,qw",
+    "t [s];/ft/wrench/force/x;/ft/wrench/force/y;/ft/wrench/force/z;/ft/wrench/torque/x;/ft/wrench/torque/y;"
+    "/ft/wrench/torque/z;position.x;position.y;position.z;orientation.x;orientation.y;orientation.z;orientation.w",
+    "timestamp,force_x,force_y,force_z,moment_x,moment_y,moment_z,qx,qy,qz,qw"])
+def test_tables_of_a_sensor_without_joints(tmp_path: Path, capsys, header: str):
+    tool = Tool(3)
+    recording = tool.record(10.0, 60.0, 0.01)
+    pose = recording.base_pose[:, 3:] if "orientation" not in header and ",x," not in header else recording.base_pose
+    separator = max(";,", key=header.count)
+    np.savetxt(tmp_path / "log.csv", np.column_stack([recording.time, recording.wrenches["ft"], pose]), header=header,
+        delimiter=separator, comments="")
+    assert cli.main(["force-sensor", str(tmp_path / "log.csv"), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert abs(shown["mass"] - tool.mass) < 4 * shown["deviations"]["mass"] < 0.03 * tool.mass
+    assert (np.abs(shown["com"] - tool.com) < 4 * np.array(shown["deviations"]["com"])).all()
+
+
+def test_a_file_of_a_sensor_alone(tmp_path: Path, capsys):
+    tool = Tool(4)
+    recording = tool.record(100.0, 12.0, 0.3)
+    np.savez(tmp_path / "log.npz", time=recording.time, base_pose=recording.base_pose,
+        **{"wrench/ft": recording.wrenches["ft"]})
+    assert cli.main(["force-sensor", str(tmp_path / "log.npz"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mass"] == pytest.approx(tool.mass, rel=0.01)
+    assert cli.main(["info", str(tmp_path / "log.npz")]) == 0
+    assert "wrench/ft" in (shown := capsys.readouterr().out) and "Joints" not in shown
+    assert cli.main(["convert", str(tmp_path / "log.npz"), str(tmp_path / "log.csv")]) == 2
+    assert "has no joints" in capsys.readouterr().err

@@ -133,6 +133,9 @@ def read_npz(path: str | Path) -> recordings.Recording:
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
     # Equations of the base and of momentum do not need effort, and commands replace it.
     measured = any(key.startswith((recordings.WRENCH_PREFIX, *_WITHOUT_EFFORT_KEYS)) for key in content)
+    alone = "time" in content and any(key.startswith(recordings.WRENCH_PREFIX) for key in content)
+    if alone and not content.keys() & {"joint_names", "position"}:  # a sensor without joints
+        content |= {"joint_names": np.zeros(0, dtype=str), "position": np.zeros((content["time"].size, 0))}
     missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
     if missing:
         raise RecordingError(

@@ -57,11 +57,14 @@ class _Table(NamedTuple):
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """Return ``joint_names``, ``time``, ``position`` and, if present, ``velocity`` and ``effort``.
+    """Return ``joint_names``, ``time``, ``position`` and, if present, ``velocity``, ``effort`` and a sensor's channels.
 
     The first line names the columns: a word for position, velocity or effort before or after the name or number of the
     joint, with a unit in brackets if it is not SI. Without this line, rows must come from
     ``ros2 topic echo --csv /joint_states``. Rows without any position are left out, empty cells are NaN.
+
+    The channels of a force-torque sensor are its wrench, ``wrench/sensor``, and its pose, ``base_pose``. A table with a
+    wrench may have no joints.
 
     Raises RecordingError: columns are not understood, or have an unknown unit.
     """
@@ -132,8 +135,12 @@ def _headed(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], de
 
 def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
     header = given.header
+    content = {channel: given.numbers(places) for channel, places in _sensor_columns(header).items()}
+    if "base_pose" in content:  # of seven columns, the first of which may be absent
+        pose = content["base_pose"]
+        content["base_pose"] = np.pad(pose, ((0, 0), (7 - pose.shape[1], 0)), constant_values=np.nan)
     columns = {index: column for index, name in enumerate(header) if (column := _column(path, name))}
-    group = _group(path, header, columns.values())
+    group = _group(path, header, columns.values()) if columns or not content else ""
     columns = {index: column for index, column in columns.items() if column.group == group}
     _check_siblings(path, columns.values())
     time = _time_columns(path, header, group)
@@ -148,13 +155,29 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
             raise RecordingError(f"{path}: holds {column.quantity} of joint {column.joint} twice; remove one column")
         found[column.quantity][column.joint] = table[:, place] * column.factor
     joints = list(found["position"])
-    content = {"joint_names": np.array([names.get(joint) or _named(joint) for joint in joints])}
+    content["joint_names"] = np.array([names.get(joint) or _named(joint) for joint in joints], dtype=str)
     for quantity, channels in found.items():
         channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
-        content[quantity] = np.column_stack([channels.get(joint, empty) for joint in joints])
-    present = np.isfinite(stamps) & ~np.isnan(content["position"]).all(axis=1)
+        content[quantity] = np.array([channels.get(joint, empty) for joint in joints]).reshape(-1, len(table)).T
+    present = np.isfinite(stamps) & (~np.isnan(content["position"]).all(axis=1) | (not joints))
     content = {key: value if key == "joint_names" else value[present] for key, value in content.items()}
     return content | {"time": _seconds(np.asarray(stamps)[present])}
+
+
+def _sensor_columns(header: Sequence[str]) -> dict[str, list[int]]:
+    """Columns of a force-torque sensor by channel: its wrench, and its pose if the table has its orientation."""
+    names = [_BRACKET.sub("", name).strip().lower() for name in header]
+
+    def places(words: str, axes: str = "xyz") -> list[int]:
+        """One column for each axis, as ``fx``, ``force_x``, ``/wrench/force/x``; none if they are not unique."""
+        patterns = [rf"(?:.*[/._ ])?{words}[/._ ]?{axis}" for axis in axes]
+        columns = [[index for index, name in enumerate(names) if re.fullmatch(one, name)] for one in patterns]
+        return [index for index, *_ in columns] if all(len(one) == 1 for one in columns) else []
+
+    force, torque = places("f(?:orce)?"), places("(?:t|m|torque|moment)")
+    turn, origin = places("(?:q|quat|quaternion|orientation)", "xyzw"), places("(?:p|pos|position|translation)")
+    channels = {"wrench/sensor": force + torque} if force and torque else {}
+    return channels | {"base_pose": (origin or places("")) + turn} if channels and turn else channels
 
 
 def _counted_alike(joints: Sequence[str], channels: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
