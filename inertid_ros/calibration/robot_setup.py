@@ -59,8 +59,7 @@ KNOWN_DRIVERS = (
         "tau_est of the motors is torque estimated from currents; publish it as effort"),
     KnownDriver("SO-100 and SO-101", r"(?i)so[-_]?(arm)?[-_]?10[01]",
         r"^(shoulder_(pan|lift)|(elbow|wrist)_flex|wrist_roll|gripper)$", COMMANDS,
-        "the servos report load and current, not torque"),
-)  # fmt: skip
+        "the servos report load and current, not torque"))
 _MIN_MATCHING_SHARE = 0.6  # share of joint names that must match
 
 

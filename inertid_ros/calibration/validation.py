@@ -100,9 +100,8 @@ def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Find
         for recording in recordings if checksum(recording) in fitted]
 
 
-def prediction_errors(
-    model: RobotModel, prior: Array, calibrated: Array, recordings: Sequence[Recording], samples: Sequence[Samples]
-) -> tuple[PredictionError, ...]:
+def prediction_errors(model: RobotModel, prior: Array, calibrated: Array, recordings: Sequence[Recording],
+        samples: Sequence[Samples]) -> tuple[PredictionError, ...]:
     """Errors of bodies ``(nb, 10)`` of the URDF and of the result, on samples for equations of momentum.
 
     The rates of joints and wheels predict the twist of the base, and the motion of base, joints and wheels predicts the

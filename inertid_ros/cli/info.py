@@ -26,8 +26,7 @@ _GIVEN_LINK_COLUMNS: Columns = (
     ("link", "name"),
     ("mass [kg]", "mass"),
     ("com [m]", lambda link: " ".join(number(value, 3) for value in link["com"])),
-    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
-)
+    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)))
 _JOINT_COLUMNS: Columns = (
     ("joint", "name"), ("position from", "lowest"), ("to", "highest"), ("RMS effort", "rms_effort"))
 _LIMIT_COLUMNS: Columns = (("joint", "name"),

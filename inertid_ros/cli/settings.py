@@ -130,8 +130,7 @@ def check_same_robot(config: Configuration, result: Result) -> None:
         if former and former.get(key) != value:
             raise ConfigurationError(
                 f"{key} is {flow(value)}, but {result.directory} was identified with"
-                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out"
-            )
+                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out")
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:

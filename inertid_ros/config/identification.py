@@ -67,8 +67,7 @@ ESTIMATORS = {
     # [vanDerGaag2024]_ sec. III: weighted rows, columns or both; rank by held-out data, other directions at the prior.
     "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
     "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
-    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
-}
+    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out")}
 # Estimators that divide by deviations, which may also be stated.
 WEIGHTED_ESTIMATORS = tuple(
     name for name, options in ESTIMATORS.items() if options.weighting == "residual" and options.loss == "squares")

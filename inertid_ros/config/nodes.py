@@ -123,8 +123,7 @@ class OnlineNodeOptions:
     time_constant_s: float = option(10.0, "time in which the weight of a sample falls to 1/e [s]; 0 keeps all",
         0.0, 1e6)
     window_s: float = option(0.0, "maximum age of samples, in place of time_constant_s [s]; 0: no limit", 0.0, 1e6)
-    prior_spread: float = option(0.3, "allowed geodesic distance of bodies from the calibration",
-        1e-3, 100.0)
+    prior_spread: float = option(0.3, "allowed geodesic distance of bodies from the calibration", 1e-3, 100.0)
     drift: float = option(0.1, "relative drift of friction since the calibration that counts as no change", 0.0, 10.0)
     change_window_s: float = option(0.4, "window of joint states for the detection of changes [s]", 0.05, 60.0)
     false_alarms_per_hour: float = option(0.01, "largest expected number of false changes", 1e-9, 1e3)
@@ -245,8 +244,7 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "replay": ((ReplayOptions, ""),),
     "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
     "adaptation": ((AdaptationNodeOptions, ""),),
-    "feed_forward": ((FeedForwardOptions, ""),),
-}
+    "feed_forward": ((FeedForwardOptions, ""),)}
 """Option classes of each node, each with the prefix of the keys of its parameters."""
 
 
@@ -277,6 +275,5 @@ NODE_EFFECTS = (
         {"control.law": ("natural", "pullback")}),
     Effect("parameters max_age_s", {"result": ABSENT}),
     Effect("odometry monitor.wheel_speed monitor.base_speed monitor.base_rate", {"robot.base": ("free",)}),
-    Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}),
-)
+    Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}))
 """Parameters that have an effect only with certain other parameters."""

@@ -91,10 +91,8 @@ class Finding:
             raise ValueError(f"unknown cause '{self.cause}'")
 
     @classmethod
-    def with_remedy(
-        cls, cause: str, severity: Severity, evidence: str, *subjects: str,
-        recording: str = "", case: str = "", **values: object,
-    ) -> "Finding":  # fmt: skip
+    def with_remedy(cls, cause: str, severity: Severity, evidence: str, *subjects: str, recording: str = "",
+            case: str = "", **values: object) -> "Finding":
         """Finding with the remedy of its cause; :func:`remedy_for` gets ``case`` and ``values``."""
         return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects, recording)
 

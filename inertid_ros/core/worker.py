@@ -59,8 +59,7 @@ class WorkerProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "inertid_ros.core.worker", *numbers, module], stdin=subprocess.DEVNULL,
                 pass_fds=(other.fileno(),), start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")},
-            )
+                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")})
 
 
 class Standby:
@@ -103,10 +102,8 @@ class Worker(Generic[Progress, Result]):
     reports : latest reported values, in their order.
     """
 
-    def __init__(
-        self, name: str, function: Callable[..., Result], arguments: tuple[Any, ...], timeout_s: float = 600.0,
-        process: WorkerProcess | None = None, reports: int = 1,
-    ) -> None:
+    def __init__(self, name: str, function: Callable[..., Result], arguments: tuple[Any, ...], timeout_s: float = 600.0,
+            process: WorkerProcess | None = None, reports: int = 1) -> None:
         self.name = name
         self.reports: deque[Progress] = deque(maxlen=reports)
         self._deadline = time.monotonic() + timeout_s

@@ -234,8 +234,7 @@ def _environment() -> "Environment":
         "determined_class": lambda verdict: _DETERMINED.get(verdict, ("", ""))[1],
         "groupby_owner": _by_owner,
         "channel_faults": _channel_faults,
-        "drawn_ellipsoids": _drawn_ellipsoids,
-    }
+        "drawn_ellipsoids": _drawn_ellipsoids}
     return environment
 
 

@@ -84,8 +84,7 @@ def ground_of(contacts: Sequence[Contact]) -> Plate | None:
         if apart > _PLANE_TOLERANCE or np.linalg.norm(np.cross(normal, plate.rotation[:, 2])) > _PLANE_TOLERANCE:
             raise ModelError(
                 f"plates '{first}' and '{name}': measure only a part of the wrench and do not lie in one plane;"
-                " correct their poses, or measure whole wrenches"
-            )
+                " correct their poses, or measure whole wrenches")
     return ground
 
 

@@ -18,8 +18,7 @@ _WORDS = {  # commands first: their names end with the words of measured quantit
     "position": ("positions?", "pos", "angles?", "q"),
     "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
     "effort": ("efforts?", "torques?", "taus?", "trq"),
-    "name": ("names?",),
-}
+    "name": ("names?",)}
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
 _TIMES = (  # the first match wins
     "header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "times", "t")
@@ -30,8 +29,7 @@ _UNITS = {
     **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), np.pi / 180),
     **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
-    "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
-}  # fmt: skip
+    "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # limits for time since 1970: larger numbers have this unit [s]
 _MAX_NAMED = 8
 _REMEDY = ("name the columns time, and position, velocity and effort of each joint, as in"

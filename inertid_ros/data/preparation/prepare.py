@@ -148,8 +148,7 @@ class Preparation:
         margin = 1.0 / cutoff  # the filter mixes a fault into neighbours up to this distance
         faulty = {
             key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
-            for key, flags in recorded.faulty.items()
-        }
+            for key, flags in recorded.faulty.items()}
         usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
         if options.trim_transients:
             usable &= _steady(recorded.name, motion.time, motion.a[:, of_joints])

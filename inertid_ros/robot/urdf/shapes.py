@@ -55,9 +55,8 @@ class CollisionShape:
     surface: Mesh | None = None
 
 
-def collision_shape(
-    element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
-) -> CollisionShape:
+def collision_shape(element: etree._Element, link: str, frame: tuple[int, pin.SE3],
+        folders: tuple[Sequence[str], Path | None]) -> CollisionShape:
     """Shape of a ``<collision>`` or ``<visual>``; ModelError if the geometry is not supported or its mesh is missing.
 
     Parameters
@@ -88,10 +87,9 @@ def collision_shape(
     return CollisionShape(link, body, placement, geometry, size)
 
 
-def read_shapes(
-    root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
-    visual: bool = False,
-) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
+def read_shapes(root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]],
+        folders: tuple[Sequence[str], Path | None],
+        visual: bool = False) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
     """Shapes of links, and two maps from link to problem: of mesh files, and of geometries and mesh paths.
 
     Parameters
@@ -265,10 +263,8 @@ def _along(points: Array, axis: Array) -> Capsule:
     return Capsule(centre + low * axis, centre + high * axis, radius)
 
 
-def with_inertias(
-    text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None,
-    shapes: bool = True,
-) -> str:
+def with_inertias(text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float],
+        folder: Path | None, shapes: bool = True) -> str:
     """Return the URDF with inertias for moving bodies without inertia in any of their links.
 
     If links of the body have shapes (``<collision>``, or else ``<visual>``), each gets the inertia of the convex hulls
@@ -342,7 +338,6 @@ def convex_hull(points: Array, density: float) -> Array:
     first = density * volumes @ total / 4
     # The integral of x x^T over a tetrahedron is V / 20 (sum of v v^T over its corners v + s s^T), with s = sum of v.
     second = density / 20 * (
-        np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total)
-    )
+        np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total))
     pseudo_inertia = np.block([[second, first[:, None]], [first[None], np.array([[density * volumes.sum()]])]])
     return from_pseudo_inertia(pseudo_inertia)
