@@ -62,7 +62,9 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
         raise ModelError(f"{result.directory}: torque of a motion is predicted for robots on a fixed base only")
     recorded = tuple(model.recorded_joints.recorded(model.joint_names))
     motion = _in_model_order(load_motion(path, replace(motion_limits(model), joint_names=recorded)), result, recorded)
-    samples = _samples(motion)
+    every = np.ones(motion.position.shape, dtype=bool)
+    samples = Samples(motion.time, motion.position, motion.velocity, motion.acceleration, np.zeros(every.shape), every,
+        every[:, 0])
     equations, parameters = regression.ForceEquations(model), model.layout.without_compensation(result.parameters)
     offsets = np.arange(model.layout.size)[model.layout.drive("offset")]
     parameters[offsets] = 0.0  # the offset belongs to the sensor
@@ -178,12 +180,6 @@ def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> 
     order = [motion.joint_names.index(name) for name in names]
     channels = {key: getattr(motion, key)[:, order] for key in ("position", "velocity", "acceleration")}
     return replace(motion, joint_names=model.joint_names, limits=motion_limits(model), **channels)
-
-
-def _samples(motion: Plan) -> Samples:
-    every = np.ones(motion.position.shape, dtype=bool)
-    return Samples(
-        motion.time, motion.position, motion.velocity, motion.acceleration, np.zeros(every.shape), every, every[:, 0])
 
 
 def check_efforts(torque: Array, limit: Array, joint_names: Sequence[str], time: Array, where: str | Path) -> None:

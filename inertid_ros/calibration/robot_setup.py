@@ -217,8 +217,7 @@ def _effort(quantity: str, driver: KnownDriver | None) -> str:
         TORQUE: f"torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
         f" gains with a known load (docs/known.md){about}",
-        "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid"
-        " validate",
+        "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid validate",
     }[quantity]
 
 

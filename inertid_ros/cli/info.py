@@ -57,9 +57,8 @@ def _is_text(path: Path) -> bool:
     if path.is_dir() or not path.exists():
         return False
     head = read_head(path)
-    if path.suffix in (".urdf", ".xml", ".xacro"):
-        return True
-    return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    is_xml = not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    return is_xml or path.suffix in (".urdf", ".xml", ".xacro")
 
 
 def _describe_plan(path: Path, options: argparse.Namespace) -> int:

@@ -217,8 +217,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
-    cutoff = report["provenance"].get("cutoff_hz")
-    if cutoff:
+    if cutoff := report["provenance"].get("cutoff_hz"):
         print(f"all channels are low-passed at {number(cutoff)} Hz (prepare.cutoff_hz)")
     base, solver = report["base_parameters"], report["solver"]
     print(f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
@@ -236,8 +235,7 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mapping[str, Any]]) -> None:
     """Print drive terms of joints, and of drives that move several joints."""
-    terms = list(joints[0]["standard_deviation"]) if joints else []
-    if terms:
+    if terms := list(joints[0]["standard_deviation"]) if joints else []:
         rows = [(joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
             for joint in joints]
         print_table("Joints (standard deviation)", ("joint", *(term.replace("_", " ") for term in terms)), rows)

@@ -119,8 +119,7 @@ class IdentifyOptions:
         " recordings with and without a known load (robot.loads), because only a known load fixes the scale; with"
         " robot.effort position_command, both gains of every joint, whose scale is that of the given gains if there is"
         " no load")
-    fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
-        " motion")
+    fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow motion")
 
     @property
     def least_squares(self) -> LeastSquaresOptions:

@@ -114,8 +114,7 @@ class PayloadNodeOptions:
 class OnlineNodeOptions:
     """Parameters of the online node."""
 
-    result: str = option("", "result directory of the calibrated robot; empty takes the directory in"
-        " identifier/report")
+    result: str = option("", "result directory of the calibrated robot; empty takes the directory in identifier/report")
     recordings: tuple[str, ...] = option((), "recordings of the robot as calibrated, whose residuals are the noise"
         " of the stream; empty takes the fitted recordings of the result, if they still exist")
     rate_hz: float = option(0.0, "rate of the joint states [Hz]; 0 measures it at the start", 0.0, 1e4)
@@ -156,8 +155,7 @@ class MeasurePayloadOptions:
     duration_s: float = option(8.0, "duration of the motion, in place of excitation.duration_s, and of the joint states"
         " to use [s]", 1.0, 600.0)
     speed_scale: float = option(1.0, "factor on the speed of the motion", 0.01, 1.0)
-    reference: tuple[str, ...] = option((), "recordings of the same session without payload; empty: as the online"
-        " node")
+    reference: tuple[str, ...] = option((), "recordings of the same session without payload; empty: as the online node")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", 1.0, 3600.0)
 
 

@@ -240,8 +240,7 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
     kind_there, files = manifest
     if kind_there != kind:
         raise _refusal(target, f"is a {kind_there}, which a {kind} does not replace")
-    foreign = list(islice(_foreign(target, files), _MAX_FILES_NAMED + 1))
-    if foreign:
+    if foreign := list(islice(_foreign(target, files), _MAX_FILES_NAMED + 1)):
         raise OutputError(
             f"{target}: holds {_listed(foreign)}, which inertid did not write, so it is not replaced; choose another"
             " path, or move these away")

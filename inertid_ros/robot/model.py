@@ -427,8 +427,7 @@ def warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:
     names = [rotor.name for rotor in rotors]
-    taken = [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]
-    if taken:
+    if taken := [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]:
         raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another name")
     with_rotors(model, rotors)
     warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))

@@ -24,8 +24,7 @@ from .table_reading import read_table
 
 ACCEPTED = "an .npz, .csv, .parquet or .mat recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # limit for reading a recording as a whole: five minutes at 1 kHz
-_MAGIC = {
-    "npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
+_MAGIC = {"npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
 _TABLES = {"table": read_table, "parquet": read_parquet, "mat": read_mat, "lerobot": read_lerobot}
 _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
@@ -133,8 +132,7 @@ def read_npz(path: str | Path) -> recordings.Recording:
             raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
     # Equations of the base and of momentum do not need effort, and commands replace it.
     measured = any(key.startswith((recordings.WRENCH_PREFIX, *_WITHOUT_EFFORT_KEYS)) for key in content)
-    missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
-    if missing:
+    if missing := [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]:
         raise RecordingError(
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
             f" a recording holds {', '.join(_REQUIRED_KEYS)}")

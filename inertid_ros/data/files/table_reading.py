@@ -146,7 +146,8 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
             raise RecordingError(f"{path}: holds {column.quantity} of joint {column.joint} twice; remove one column")
         found[column.quantity][column.joint] = table[:, place] * column.factor
     joints = list(found["position"])
-    content = {"joint_names": np.array([names.get(joint) or _named(joint) for joint in joints])}
+    named = (names.get(joint) or (f"joint{joint}" if joint.isdigit() else joint) for joint in joints)
+    content = {"joint_names": np.array(list(named))}
     for quantity, channels in found.items():
         channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
         content[quantity] = np.column_stack([channels.get(joint, empty) for joint in joints])
@@ -232,8 +233,7 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
         if group and "/" in name and not name.startswith(("header/", "stamp/")):
             continue  # a column of another topic
         if seconds := _SECONDS.match(name):
-            parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in present]
-            if parts:
+            if parts := [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in present]:
                 return [(index, 1.0), (parts[0], 1e-9)]
     for name in _TIMES:
         if name in bare:
@@ -280,10 +280,6 @@ def _factor(path: Path, name: str, unit: str) -> float:
     if unit not in _UNITS:
         raise RecordingError(f"{path}: column '{name}' has the unknown unit {unit}; use rad, N m and s")
     return _UNITS[unit]
-
-
-def _named(joint: str) -> str:
-    return f"joint{joint}" if joint.isdigit() else joint
 
 
 def _seconds(stamps: np.ndarray) -> np.ndarray:

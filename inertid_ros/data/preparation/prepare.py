@@ -78,16 +78,14 @@ class Preparation:
         """
         return self._stored_channels if self.shared is None else self._clean_channels()
 
-    @cached_property
-    def _stored_channels(self) -> CleanChannels:
-        return self._clean_channels()
-
     def _clean_channels(self) -> CleanChannels:
         if self.model.segmented:
             return segment_channels(self.fresh, self.model, self.options)
         if self.equation_type in MOMENTUM_EQUATIONS:
             return momentum_channels(self.fresh, self.model, self.options)
         return force_channels(self.fresh, self.model, self.options, self.shared.noise if self.shared else {})
+
+    _stored_channels = cached_property(_clean_channels)
 
     @property
     def base_channel(self) -> str | None:

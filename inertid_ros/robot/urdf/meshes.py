@@ -219,8 +219,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         coal = collision_library()
         loaded = coal.MeshLoader().load(file.path, np.array(file.scale))
         vertices = np.array(loaded.vertices(), dtype=float).reshape(-1, 3)
-        broken = int((~np.isfinite(vertices)).any(axis=1).sum())
-        if broken:
+        if broken := int((~np.isfinite(vertices)).any(axis=1).sum()):
             return Unreadable(f"{broken} of its {len(vertices)} corners are not finite", "export it again")
         farthest = float(np.abs(vertices).max(initial=0.0))
         if farthest > _FARTHEST:

@@ -30,6 +30,7 @@ DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 li
 _BAR_WIDTH_RATIO = 0.2  # width over length of the bar that replaces a link without shape
 _MIN_BAR_SIZE = 0.04  # m; width and length
 _MIN_HALF_THICKNESS = 1e-3  # m; added to flat shapes
+_CUBE = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T  # corners (8, 3)
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,7 @@ def corners(shape: CollisionShape) -> Array:
     if shape.surface is not None:
         return shape.surface.hull_vertices
     if shape.geometry == "box":
-        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-        return 0.5 * signs * np.array(shape.size)
+        return 0.5 * _CUBE * np.array(shape.size)
     radius, length = shape.size[0], shape.size[-1]
     half = 0.5 * length + (radius if shape.geometry == "capsule" else 0.0)
     if shape.geometry == "sphere":
@@ -307,11 +307,10 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 def _bars(root: etree._Element, link: str) -> Array:
     """``(10,)`` parameters of bars from a link's joint to the joints behind the link; a cube if there are none."""
     ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
-    cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
     bodies = []
     for end in far:
-        around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * cube
+        around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * (0.5 * _CUBE)
         bodies.append(convex_hull(np.vstack([around, around + end]), DENSITY))
     return np.sum(bodies, axis=0)
 
@@ -324,8 +323,7 @@ def convex_hull(points: Array, density: float) -> Array:
     try:
         hull = scipy.spatial.ConvexHull(points)
     except scipy.spatial.QhullError:
-        thick = _MIN_HALF_THICKNESS * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 1, 8).T
-        points = (points + thick).reshape(-1, 3)
+        points = (points + _MIN_HALF_THICKNESS * _CUBE[:, None]).reshape(-1, 3)
         try:
             hull = scipy.spatial.ConvexHull(points)
         except scipy.spatial.QhullError:
