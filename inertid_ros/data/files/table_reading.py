@@ -233,7 +233,8 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
         if group and "/" in name and not name.startswith(("header/", "stamp/")):
             continue  # a column of another topic
         if seconds := _SECONDS.match(name):
-            if parts := [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in present]:
+            parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in present]
+            if parts:
                 return [(index, 1.0), (parts[0], 1e-9)]
     for name in _TIMES:
         if name in bare:
