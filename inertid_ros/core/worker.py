@@ -156,6 +156,14 @@ class Worker(Generic[Progress, Result]):
             raise value
         return cast(Result, value)
 
+    def wait(self, poll_s: float) -> None:
+        """Block until the work is over, and end the process."""
+        try:
+            while not self.poll():
+                time.sleep(poll_s)
+        finally:
+            self.stop()
+
     def stop(self) -> None:
         """End the process now; a result that has not arrived is lost."""
         self._process.kill()
@@ -197,14 +205,11 @@ def read_apart(name: str, function: Callable[..., Result], *arguments: object, s
     process = WorkerProcess(memory_mb=_READING_MB + 16 * (size >> 20), nice=0)
     timeout_s = _READING_S + size / _READ_BYTES_PER_S
     job: Worker[object, Result] = Worker(name, _silent, (function, *arguments), timeout_s, process)
+    job.wait(_READER_POLL_S)
     try:
-        while not job.poll():
-            time.sleep(_READER_POLL_S)
         return job.result()
     except WorkerError as error:
         raise WorkerError(f"{str(error).rpartition(';')[0]}; replace the file, or save it again") from None
-    finally:
-        job.stop()
 
 
 def _silent(function: Callable[..., Result], *arguments: object, progress: object) -> Result:

@@ -282,17 +282,12 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
-    return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
-        "carried_joints": options.carried_joints,
-        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
-        "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
+    return {"name": model.name, "model_hash": model.hash, **{key: getattr(options, key) for key in _ROBOT_KEYS},
+        "drive_terms": layout.drive_terms, "couplings": layout.couplings, "rotors": layout.rotors,
+        "contacts": model.contacts, "wheels": wheels, "terms": layout.terms,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
-        "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,
-        "command_gain_factors": options.command_gain_factors, "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,
-        "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
-        "joint_names": options.joint_names}
+        "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False))}
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:

@@ -166,11 +166,7 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
         return [Unreadable(f"a process to read it cannot be started: {error.strerror}", "end processes")] * len(files)
     worker: Worker[Mesh | Unreadable, None] = Worker(
         "reading meshes", _read_files, (list(files), _SECONDS), end - time.monotonic(), process, reports=len(files))
-    try:
-        while not worker.poll():
-            time.sleep(_READER_POLL_S)
-    finally:
-        worker.stop()
+    worker.wait(_READER_POLL_S)
     meshes = list(worker.reports)
     try:
         worker.result()
