@@ -64,8 +64,7 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
             f"{found}; inertias seem to be in kg mm^2: multiply all by 1e-6 (by 1e-9, and masses by 1e-3, if they are"
             " in g mm^2 and g)")
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
-        remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
-        log_once(f"{found}, which is impossible; {remedy}")
+        log_once(f"{found}, which is impossible; if its inertia is in kg mm^2, multiply it by 1e-6")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
