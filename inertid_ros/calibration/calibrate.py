@@ -191,8 +191,7 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
     products = effort_products(estimate.equations, [without_delay(one, estimate.delay) for one in samples], loads)
     if gains.damping.size:
         damping = _damping(samples, _with_doubled_damping(dataset), estimate.delay)
-        of_damping = [
-            replace(one, tau=part / gains.damping) for one, part in zip(samples, damping, strict=True)]
+        of_damping = [replace(one, tau=part / gains.damping) for one, part in zip(samples, damping, strict=True)]
         none = [np.zeros_like(load) for load in loads]
         products = np.vstack([products, effort_products(estimate.equations, of_damping, none)])
     return gains.widened(estimate, products)

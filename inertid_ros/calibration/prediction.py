@@ -62,7 +62,9 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
         raise ModelError(f"{result.directory}: torque of a motion is predicted for robots on a fixed base only")
     recorded = tuple(model.recorded_joints.recorded(model.joint_names))
     motion = _in_model_order(load_motion(path, replace(motion_limits(model), joint_names=recorded)), result, recorded)
-    samples = _samples(motion)
+    every = np.ones(motion.position.shape, dtype=bool)
+    samples = Samples(motion.time, motion.position, motion.velocity, motion.acceleration, np.zeros(every.shape), every,
+        every[:, 0])
     equations, parameters = regression.ForceEquations(model), model.layout.without_compensation(result.parameters)
     offsets = np.arange(model.layout.size)[model.layout.drive("offset")]
     parameters[offsets] = 0.0  # the offset belongs to the sensor
@@ -164,8 +166,7 @@ def _columns_by_cause(layout: ParameterLayout) -> dict[str, Indices]:
             [*(every[layout.drive(term)] for term in FRICTION_TERMS), coupled[:, friction].ravel()]),
         "offset": every[layout.drive("offset")],
         "stiffness": every[layout.drive("stiffness")],
-        "user terms": every[layout.term_start :],
-    }
+        "user terms": every[layout.term_start :]}
 
 
 def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> Plan:
@@ -181,14 +182,7 @@ def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> 
     return replace(motion, joint_names=model.joint_names, limits=motion_limits(model), **channels)
 
 
-def _samples(motion: Plan) -> Samples:
-    every = np.ones(motion.position.shape, dtype=bool)
-    return Samples(
-        motion.time, motion.position, motion.velocity, motion.acceleration, np.zeros(every.shape), every, every[:, 0])
-
-
-def check_efforts(
-        torque: Array, limit: Array, joint_names: Sequence[str], time: Array, where: str | Path) -> None:
+def check_efforts(torque: Array, limit: Array, joint_names: Sequence[str], time: Array, where: str | Path) -> None:
     """Raise ExcitationError unless torque ``(N, n)`` at times ``(N,)`` [s] keeps the limits ``(n,)`` of the URDF."""
     excess = np.abs(torque) - limit
     row, joint = map(int, np.unravel_index(np.argmax(excess), excess.shape))
@@ -198,9 +192,8 @@ def check_efforts(
             f" URDF allows {limit[joint]:.3g}; move slower")
 
 
-def whole_body_quantities(
-    equations: regression.Equations, parameters: Array, covariance: Array, parts: Sequence[Samples]
-) -> tuple[WholeBodyQuantity, ...]:
+def whole_body_quantities(equations: regression.Equations, parameters: Array, covariance: Array,
+        parts: Sequence[Samples]) -> tuple[WholeBodyQuantity, ...]:
     """Centre of mass, momentum about it, and the error of wrenches that are predicted from joint torques.
 
     The frame is the world, or the base for equations of momentum, which do not contain the pose of the base. A fixed

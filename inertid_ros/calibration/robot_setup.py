@@ -59,8 +59,7 @@ KNOWN_DRIVERS = (
         "tau_est of the motors is torque estimated from currents; publish it as effort"),
     KnownDriver("SO-100 and SO-101", r"(?i)so[-_]?(arm)?[-_]?10[01]",
         r"^(shoulder_(pan|lift)|(elbow|wrist)_flex|wrist_roll|gripper)$", COMMANDS,
-        "the servos report load and current, not torque"),
-)  # fmt: skip
+        "the servos report load and current, not torque"))
 _MIN_MATCHING_SHARE = 0.6  # share of joint names that must match
 
 
@@ -218,8 +217,7 @@ def _effort(quantity: str, driver: KnownDriver | None) -> str:
         TORQUE: f"torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
         f" gains with a known load (docs/known.md){about}",
-        "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid"
-        " validate",
+        "": f"assumed to be torque in N m or N{about}; give --effort, and check one slow motion with inertid validate",
     }[quantity]
 
 

@@ -100,9 +100,8 @@ def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Find
         for recording in recordings if checksum(recording) in fitted]
 
 
-def prediction_errors(
-    model: RobotModel, prior: Array, calibrated: Array, recordings: Sequence[Recording], samples: Sequence[Samples]
-) -> tuple[PredictionError, ...]:
+def prediction_errors(model: RobotModel, prior: Array, calibrated: Array, recordings: Sequence[Recording],
+        samples: Sequence[Samples]) -> tuple[PredictionError, ...]:
     """Errors of bodies ``(nb, 10)`` of the URDF and of the result, on samples for equations of momentum.
 
     The rates of joints and wheels predict the twist of the base, and the motion of base, joints and wheels predicts the
@@ -117,7 +116,7 @@ def prediction_errors(
         pairs = list(zip(recordings, samples, strict=True))
         torque = np.concatenate([_torque(model, recording, part)[part.usable] for recording, part in pairs])
         of_wheels = [_torque_of_wheels(model, recording, part) for recording, part in pairs]
-        torques = [np.concatenate([(_torque_of_bodies(model, bodies, part) + wheels)[part.usable]
+        torques = [np.concatenate([(rigid_torque(model, bodies, part.q, part.v, part.a)[:, 6:] + wheels)[part.usable]
             for part, wheels in zip(samples, of_wheels, strict=True)]) for bodies in (prior, calibrated)]
         for joint, name in enumerate(model.joint_names):
             unit = "N" if model.slides[joint] else "N m"
@@ -130,10 +129,6 @@ def _twist(model: RobotModel, bodies: Array, samples: Samples) -> Array:
     """Twist ``(N, 6)`` of the base at zero total momentum; ``samples.tau`` is minus the momentum of the wheels."""
     standing = np.zeros((len(samples.q), len(model.wheels.names)))
     return BaseMotion(model.tree, bodies, model.wheels).twist(samples.q[:, 7:], samples.v[:, 6:], standing, samples.tau)
-
-
-def _torque_of_bodies(model: RobotModel, bodies: Array, samples: Samples) -> Array:
-    return rigid_torque(model, bodies, samples.q, samples.v, samples.a)[:, 6:]
 
 
 def _torque_of_wheels(model: RobotModel, recording: Recording, samples: Samples) -> Array:

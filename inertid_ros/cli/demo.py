@@ -25,8 +25,7 @@ def run(options: argparse.Namespace) -> int:
         f"info {inside}/run1_bag",
         f"validate {inside}/robot.urdf {inside}/run2_bag",
         f"identify {inside}/run1_bag --urdf {inside}/robot.urdf --validate {inside}/run2_bag --output {inside}/result",
-        f"validate {inside}/truth.urdf {inside}/run2_bag",
-    ):
+        f"validate {inside}/truth.urdf {inside}/run2_bag"):
         print(f"\n$ inertid {command}")
         status = main.main(shlex.split(command))
     print(f"\nopen {inside}/result/report.html; {inside}/result/calibrated.urdf is the calibrated arm")

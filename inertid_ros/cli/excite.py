@@ -67,31 +67,25 @@ def run(options: argparse.Namespace) -> int:
     return _finish(options, [motion.plan for motion in motions], summary, pages, show, findings)
 
 
-def _outline(motion: Plan, model: RobotModel) -> dict[str, Any]:
-    about = {"robot": model.name, "model_hash": model.hash, "kind": motion.motion_type, "seed": motion.seed}
-    return {**about, "duration": motion.duration, "points": len(motion.time)}
-
-
 def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfiguration) -> dict[str, Any]:
     """Content of ``excitation.json``; shares of limits are fractions."""
-    inspection = motion.inspection
+    inspection, plan = motion.inspection, motion.plan
     criterion: dict[str, Any] | None = None
     if motion.criterion is not None:
         chosen, reached = config.excitation, motion.criterion
         criterion = {"kind": chosen.criterion, "scaling": chosen.scaling}
         criterion |= {"value": reached.value, "parameters": reached.kept}
-    position, velocity = motion.plan.position, motion.plan.velocity
-    columns = {"name": motion.plan.joint_names, "lowest": position.min(axis=0), "highest": position.max(axis=0),
-        "peak_speed": np.abs(velocity).max(axis=0), **dict(zip(_USED, inspection.usage, strict=True))}
+    columns = {"name": plan.joint_names, "lowest": plan.position.min(axis=0), "highest": plan.position.max(axis=0),
+        "peak_speed": np.abs(plan.velocity).max(axis=0), **dict(zip(_USED, inspection.usage, strict=True))}
     constraints = [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage]
-    summary: dict[str, Any] = plain({**_outline(motion.plan, model), "criterion": criterion,
+    return plain({"robot": model.name, "model_hash": model.hash, "kind": plan.motion_type, "seed": plan.seed,
+        "duration": plan.duration, "points": len(plan.time), "criterion": criterion,
         "condition_number": inspection.condition_number,
         "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
         "singular_directions": inspection.directions, "surroundings": inspection.surroundings,
         "clearance": inspection.clearance, "constraints": constraints,
         "findings": [finding.content() for finding in inspection.findings], "longest_stop": inspection.longest_stop,
         "joints": records(columns), "configuration": attrs.asdict(config)})
-    return summary
 
 
 def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:

@@ -15,7 +15,7 @@ from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.simulation.export import Export, export
 
 from .printing import deliver, percent, print_table
-from .settings import inputs
+from .settings import inputs, rejection
 
 _HEADER = ("without counterpart", "N m or N", "worst joint", "of its torque")
 
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> int:
         content |= {"joint_names": result.model.joint_names, "torque": exported.torque, "error": exported.error,
             "lost": exported.lost}
     write_file(options.output, text.encode(), options.force)
-    warnings = ["the verdict on this result is 'do not use'"] if result.rejected else []
-    return deliver(options, content, lambda: _show(options.to, result, exported), options.output, warnings)
+    return deliver(options, content, lambda: _show(options.to, result, exported), options.output, rejection(result))
 
 
 def _show(name: str, result: Result, exported: Export | None) -> None:

@@ -26,8 +26,7 @@ _GIVEN_LINK_COLUMNS: Columns = (
     ("link", "name"),
     ("mass [kg]", "mass"),
     ("com [m]", lambda link: " ".join(number(value, 3) for value in link["com"])),
-    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
-)
+    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)))
 _JOINT_COLUMNS: Columns = (
     ("joint", "name"), ("position from", "lowest"), ("to", "highest"), ("RMS effort", "rms_effort"))
 _LIMIT_COLUMNS: Columns = (("joint", "name"),
@@ -58,9 +57,8 @@ def _is_text(path: Path) -> bool:
     if path.is_dir() or not path.exists():
         return False
     head = read_head(path)
-    if path.suffix in (".urdf", ".xml", ".xacro"):
-        return True
-    return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    is_xml = not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    return is_xml or path.suffix in (".urdf", ".xml", ".xacro")
 
 
 def _describe_plan(path: Path, options: argparse.Namespace) -> int:

@@ -38,9 +38,8 @@ def run(options: argparse.Namespace) -> int:
     commanded = options.effort == COMMANDS
     recorded, settings = _recorded(Path(options.recording), commanded) if options.recording else ((), ())
     locked = named_numbers(options.lock, "--lock")
-    urdf, replaced = description, target.with_suffix(".urdf").exists()
-    if options.xacro is not None:
-        urdf = _expanded(description, options, target)
+    replaced = target.with_suffix(".urdf").exists()
+    urdf = description if options.xacro is None else _expanded(description, options, target)
     try:
         setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
     except InertidError:

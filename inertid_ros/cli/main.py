@@ -44,8 +44,7 @@ EXAMPLES = {
     "info": ("inertid info run1_bag", "inertid info robot.urdf", "inertid info result", "inertid info plan/plan.yaml"),
     "report": ("inertid report result", "inertid report --compare result other_result"),
     "demo": ("inertid demo", "inertid demo --output my_demo"),
-    "perturb": ("inertid perturb robot.urdf --output wrong.urdf",),
-}
+    "perturb": ("inertid perturb robot.urdf --output wrong.urdf",)}
 _FIRST_STEPS = """first steps:
   inertid demo                                                              all of this on a simulated arm
   inertid info run1_bag                                                     what is recorded

@@ -14,7 +14,7 @@ from inertid_ros.excitation.plan import joint_trajectory_text
 from inertid_ros.report.results import Result
 
 from .printing import deliver, percent, print_table
-from .settings import check_same_robot, configuration, inputs, recordings_of_any_length
+from .settings import check_same_robot, configuration, inputs, recordings_of_any_length, rejection
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def _motion(options: argparse.Namespace, result: Result) -> int:
     content = {
         "joint_names": prediction.joint_names, "time": prediction.motion.time, "torque": prediction.torque,
         "standard_deviation": prediction.deviation, "limit": limit, "verdict": result.report.get("verdict")}
-    return deliver(options, content, show, options.fill, _rejection(result))
+    return deliver(options, content, show, options.fill, rejection(result))
 
 
 def _recording(options: argparse.Namespace, result: Result) -> int:
@@ -83,7 +83,7 @@ def _recording(options: argparse.Namespace, result: Result) -> int:
         "whole_body": {each.name: {"channels": each.channels, "value": each.value,
             "standard_deviation": each.deviation} for each in torque.whole_body},
         "verdict": result.report.get("verdict")}
-    return deliver(options, content, show, options.table, _rejection(result))
+    return deliver(options, content, show, options.table, rejection(result))
 
 
 def _table(torque: RecordedTorque) -> str:
@@ -96,7 +96,3 @@ def _table(torque: RecordedTorque) -> str:
         header += [f"{each.name}.{channel}{part}" for channel in each.channels for part in ("", ".standard_deviation")]
         values.append(np.stack([each.value, each.deviation], axis=2).reshape(len(torque.time), -1))
     return csv_text([header, *np.column_stack([torque.time, *values]).tolist()])
-
-
-def _rejection(result: Result) -> list[str]:
-    return ["the verdict on this result is 'do not use'"] if result.rejected else []

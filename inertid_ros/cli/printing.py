@@ -161,29 +161,24 @@ _LINK_COLUMNS: Columns = (
     ("com [m]", lambda link: _numbers(link["com"])),
     ("given", lambda link: _numbers(link["prior"]["com"])),
     ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
-    ("distance to given", lambda link: number(link["geodesic_distance_to_prior"], 3)),
-)
+    ("distance to given", lambda link: number(link["geodesic_distance_to_prior"], 3)))
 _ROTOR_COLUMNS: Columns = (
     ("rotor", "name"), ("turns with", "joint"), ("on", "link"), ("ratio", "ratio"), ("mass [kg]", _uncertain_mass),
     ("com [m]", lambda rotor: _numbers(rotor["com"])),
-    ("largest inertia [kg m^2]", lambda rotor: number(max(rotor["inertia"][k][k] for k in range(3)), 3)),
-)
+    ("largest inertia [kg m^2]", lambda rotor: number(max(rotor["inertia"][k][k] for k in range(3)), 3)))
 _COMPENSATION_COLUMNS: Columns = (
-    ("link", "name"), ("mass [kg]", _uncertain_mass), ("com [m]", lambda link: _numbers(link["com"])),
-)
+    ("link", "name"), ("mass [kg]", _uncertain_mass), ("com [m]", lambda link: _numbers(link["com"])))
 _GAIN_COLUMNS: Columns = (
     ("joint", "joint"),
     ("gain", "gain"),
     ("95 % interval", lambda gain: " to ".join(map(number, gain["interval"]))),
-    ("", lambda gain: "identified" if gain["identified"] else "not identifiable from the loads"),
-)
+    ("", lambda gain: "identified" if gain["identified"] else "not identifiable from the loads"))
 _TERM_COLUMNS: Columns = (
     ("term", "name"),
     ("joint", "joint"),
     ("torque (standard deviation)", lambda term: _formula(term) or "left out"),
     ("reduction of squared error in held-out blocks", lambda term: _if_known(term["held_out_gain"], percent)),
-    ("log-odds by the bodies", lambda term: _if_known(term.get("body_log_odds"), lambda odds: number(odds, 2))),
-)
+    ("log-odds by the bodies", lambda term: _if_known(term.get("body_log_odds"), lambda odds: number(odds, 2))))
 
 
 def _if_known(value: float | None, show: Callable[[float], str]) -> str:
@@ -222,8 +217,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
-    cutoff = report["provenance"].get("cutoff_hz")
-    if cutoff:
+    if cutoff := report["provenance"].get("cutoff_hz"):
         print(f"all channels are low-passed at {number(cutoff)} Hz (prepare.cutoff_hz)")
     base, solver = report["base_parameters"], report["solver"]
     print(f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
@@ -241,8 +235,7 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mapping[str, Any]]) -> None:
     """Print drive terms of joints, and of drives that move several joints."""
-    terms = list(joints[0]["standard_deviation"]) if joints else []
-    if terms:
+    if terms := list(joints[0]["standard_deviation"]) if joints else []:
         rows = [(joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
             for joint in joints]
         print_table("Joints (standard deviation)", ("joint", *(term.replace("_", " ") for term in terms)), rows)
@@ -270,8 +263,7 @@ _PREDICTION_COLUMNS: Columns = (
     ("quantity", lambda error: f"{error['quantity']} [{error['unit']}]"),
     ("measured", "measured"),
     ("error of the prior", "prior"),
-    ("calibrated", "calibrated"),
-)
+    ("calibrated", "calibrated"))
 
 
 def print_errors(report: Mapping[str, Any]) -> None:
@@ -294,12 +286,10 @@ _COMPARED_LINK_COLUMNS: Columns = (
     ("mass B [kg]", lambda link: link["mass"][1]),
     ("com A [m]", lambda link: _numbers(link["com"][0])),
     ("com B [m]", lambda link: _numbers(link["com"][1])),
-    ("geodesic distance", lambda link: number(link["distance"], 3)),
-)
+    ("geodesic distance", lambda link: number(link["distance"], 3)))
 _DIFFERENCE_COLUMNS: Columns = (
     ("parameter", "name"), ("A", "first"), ("B", "second"),
-    ("standard deviations", lambda change: number(change["deviations"], 2)),
-)
+    ("standard deviations", lambda change: number(change["deviations"], 2)))
 
 
 def print_comparison(content: Mapping[str, Any]) -> None:

@@ -130,8 +130,12 @@ def check_same_robot(config: Configuration, result: Result) -> None:
         if former and former.get(key) != value:
             raise ConfigurationError(
                 f"{key} is {flow(value)}, but {result.directory} was identified with"
-                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out"
-            )
+                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out")
+
+
+def rejection(result: Result) -> list[str]:
+    """Return the warning that a result must not be used, if it must not."""
+    return ["the verdict on this result is 'do not use'"] if result.rejected else []
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:

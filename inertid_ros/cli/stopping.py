@@ -1,9 +1,8 @@
 """Exit statuses of commands, and handling of SIGINT and SIGTERM."""
 
-import contextlib
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -46,7 +45,7 @@ def ends_early() -> Iterator[None]:
 def _handled(handler: Callable[[int, FrameType | None], Any], *numbers: signal.Signals) -> Iterator[None]:
     """Install a signal handler until the context is left; only in the main thread, as Python forbids it in others."""
     before = {}
-    with contextlib.suppress(ValueError):
+    with suppress(ValueError):
         before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield

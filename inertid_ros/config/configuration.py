@@ -58,8 +58,8 @@ class Effect:
     needs: Mapping[str, Wanted]
 
     @property
-    def options(self) -> tuple[str, ...]:
-        return tuple(self.words.split())
+    def options(self) -> list[str]:
+        return self.words.split()
 
 
 _BASE_TOPICS = ("topics.odometry", "topics.pose", "topics.twist", "topics.imu")
@@ -128,9 +128,7 @@ EFFECTS = (
     Effect(  # a floating robot moves in its surroundings
         "excitation.floor_m excitation.collision.obstacles excitation.collision.obstacle_clearance_m"
         " excitation.balance excitation.mounting",
-        {"robot.base": ("fixed",), "robot.plates": GIVEN},
-    ),
-)
+        {"robot.base": ("fixed",), "robot.plates": GIVEN}))
 """Options of reading, identifying and planning that have an effect only with certain other options."""
 
 
@@ -167,7 +165,7 @@ def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: I
         if wanted == GIVEN and key not in values:
             return f"{key} is not given"
         name = key if key in values else given(key)[0]
-        return f"{name} is {_text(values[name])}"
+        return f"{name} is {flow(values[name])}"
 
     for effect in effects:
         needs = {key: wanted for key, wanted in effect.needs.items()
@@ -177,16 +175,12 @@ def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: I
         for key in (key for option in effect.options for key in given(option)):
             states = " and ".join(state(other, wanted) for other, wanted in needs.items())
             remedy = " or ".join(_remedy(other, wanted) for other, wanted in needs.items())
-            raise ConfigurationError(f"{where}: {key} is {_text(values[key])}, which has no effect while {states};"
+            raise ConfigurationError(f"{where}: {key} is {flow(values[key])}, which has no effect while {states};"
                                      f" {remedy}, or leave {key} out")
 
 
 def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _text(value: Any) -> str:
-    return flow(list(value) if isinstance(value, tuple) else value)
 
 
 def _remedy(key: str, wanted: Wanted) -> str:
@@ -196,4 +190,4 @@ def _remedy(key: str, wanted: Wanted) -> str:
         return f"set {key} instead"
     if isinstance(wanted, range):
         return f"set {key} to {wanted.start} or more"
-    return f"set {key} to {' or '.join(_text(value) for value in wanted)}"
+    return f"set {key} to {' or '.join(map(flow, wanted))}"

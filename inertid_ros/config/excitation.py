@@ -203,8 +203,7 @@ class BrakeOptions:
 
     shortest_s: float = option(0.2, "shortest stop from full speed that is tried [s]", 0.01, 10.0)
     rise_s: float = option(0.1, "time from no deceleration to the strongest [s]", 0.01, 10.0)
-    longest_s: float = option(3.0, "longest stop from any phase; a plan that needs longer is refused [s]",
-        0.1, 60.0)
+    longest_s: float = option(3.0, "longest stop from any phase; a plan that needs longer is refused [s]", 0.1, 60.0)
 
 
 @attrs.frozen

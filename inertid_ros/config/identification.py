@@ -28,17 +28,14 @@ class LeastSquaresOptions:
     The weighting follows [vanDerGaag2024]_ eqs. 28-32, the scaling by the prior follows [vanDerGaag2024]_ sec. III-C.
     """
 
-    weighting: str = option("residual", "none, or each joint by its residual's standard deviation, iterated",
-        choices=WEIGHTINGS)
+    weighting: str = option("residual", "none, or each joint by its residual's deviation, iterated", choices=WEIGHTINGS)
     scaling: str = option("metric", "scaling of parameters: metric (independent of units and frames), prior (prior"
         " values, and at least a tenth of their natural sizes by the metric) or none",
         choices=PARAMETER_SCALINGS)
     rank: str = option("full", "directions fitted: full, gcv (generalised cross-validation), held_out, variance"
         " (reduced identification), or auto (full if all have a small variance, else reduced)", choices=RANKS)
-    variance_limit: float = option(_VARIANCE_LIMIT, "largest variance of fitted directions, for rank variance or auto",
-        1e-9, 1e3)
-    kept_parameters: int = option(0, "number of fitted directions for rank variance, in place of the limit; 0: by the"
-        " limit", 0, 100_000)
+    variance_limit: float = option(_VARIANCE_LIMIT, "largest variance of fitted directions", 1e-9, 1e3)
+    kept_parameters: int = option(0, "number of fitted directions in place of the limit; 0: the limit", 0, 100_000)
     null_space: str = option("prior", "other directions stay at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
     independent: bool = option(False, "treat all samples as independent, as published tables do, even if residuals"
@@ -67,8 +64,7 @@ ESTIMATORS = {
     # [vanDerGaag2024]_ sec. III: weighted rows, columns or both; rank by held-out data, other directions at the prior.
     "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
     "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
-    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
-}
+    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out")}
 # Estimators that divide by deviations, which may also be stated.
 WEIGHTED_ESTIMATORS = tuple(
     name for name, options in ESTIMATORS.items() if options.weighting == "residual" and options.loss == "squares")
@@ -120,8 +116,7 @@ class IdentifyOptions:
         " recordings with and without a known load (robot.loads), because only a known load fixes the scale; with"
         " robot.effort position_command, both gains of every joint, whose scale is that of the given gains if there is"
         " no load")
-    fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow"
-        " motion")
+    fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow motion")
 
     @property
     def least_squares(self) -> LeastSquaresOptions:

@@ -114,8 +114,7 @@ class PayloadNodeOptions:
 class OnlineNodeOptions:
     """Parameters of the online node."""
 
-    result: str = option("", "result directory of the calibrated robot; empty takes the directory in"
-        " identifier/report")
+    result: str = option("", "result directory of the calibrated robot; empty takes the directory in identifier/report")
     recordings: tuple[str, ...] = option((), "recordings of the robot as calibrated, whose residuals are the noise"
         " of the stream; empty takes the fitted recordings of the result, if they still exist")
     rate_hz: float = option(0.0, "rate of the joint states [Hz]; 0 measures it at the start", 0.0, 1e4)
@@ -123,8 +122,7 @@ class OnlineNodeOptions:
     time_constant_s: float = option(10.0, "time in which the weight of a sample falls to 1/e [s]; 0 keeps all",
         0.0, 1e6)
     window_s: float = option(0.0, "maximum age of samples, in place of time_constant_s [s]; 0: no limit", 0.0, 1e6)
-    prior_spread: float = option(0.3, "allowed geodesic distance of bodies from the calibration",
-        1e-3, 100.0)
+    prior_spread: float = option(0.3, "allowed geodesic distance of bodies from the calibration", 1e-3, 100.0)
     drift: float = option(0.1, "relative drift of friction since the calibration that counts as no change", 0.0, 10.0)
     change_window_s: float = option(0.4, "window of joint states for the detection of changes [s]", 0.05, 60.0)
     false_alarms_per_hour: float = option(0.01, "largest expected number of false changes", 1e-9, 1e3)
@@ -157,8 +155,7 @@ class MeasurePayloadOptions:
     duration_s: float = option(8.0, "duration of the motion, in place of excitation.duration_s, and of the joint states"
         " to use [s]", 1.0, 600.0)
     speed_scale: float = option(1.0, "factor on the speed of the motion", 0.01, 1.0)
-    reference: tuple[str, ...] = option((), "recordings of the same session without payload; empty: as the online"
-        " node")
+    reference: tuple[str, ...] = option((), "recordings of the same session without payload; empty: as the online node")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", 1.0, 3600.0)
 
 
@@ -245,8 +242,7 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "replay": ((ReplayOptions, ""),),
     "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
     "adaptation": ((AdaptationNodeOptions, ""),),
-    "feed_forward": ((FeedForwardOptions, ""),),
-}
+    "feed_forward": ((FeedForwardOptions, ""),)}
 """Option classes of each node, each with the prefix of the keys of its parameters."""
 
 
@@ -277,6 +273,5 @@ NODE_EFFECTS = (
         {"control.law": ("natural", "pullback")}),
     Effect("parameters max_age_s", {"result": ABSENT}),
     Effect("odometry monitor.wheel_speed monitor.base_speed monitor.base_rate", {"robot.base": ("free",)}),
-    Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}),
-)
+    Effect("monitor.base_speed monitor.base_rate", {"odometry": GIVEN}))
 """Parameters that have an effect only with certain other parameters."""

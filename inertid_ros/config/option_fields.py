@@ -12,7 +12,6 @@ from types import GenericAlias, UnionType
 from typing import Any, get_args
 
 import attrs
-from attrs import validators
 
 from inertid_ros.core.errors import ConfigurationError
 
@@ -141,7 +140,7 @@ def named(element: Any, description: str, names: str, **limits: Any) -> Any:
     """
     metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
-        types = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
+        types = attrs.validators.deep_mapping(attrs.validators.instance_of(str), attrs.validators.instance_of(element))
         return attrs.field(factory=dict, converter=dict, validator=types, metadata=metadata)
     scalar, is_list, length = _shape(element)
     single = Option("", scalar, is_list, REQUIRED, description, length=length, **limits)
@@ -158,7 +157,7 @@ def named(element: Any, description: str, names: str, **limits: Any) -> Any:
 
 def section(model: type) -> Any:
     """Field for a nested option class."""
-    return attrs.field(factory=model, validator=validators.instance_of(model))
+    return attrs.field(factory=model, validator=attrs.validators.instance_of(model))
 
 
 def options(tree: type, prefix: str = "") -> Iterator[Option]:

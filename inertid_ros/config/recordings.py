@@ -81,8 +81,7 @@ class BaseMotionOptions:
     motion_from: str = option("pose", "measured channel for velocity and acceleration of a free base: pose"
         " (differentiated twice), twist (differentiated once), imu (inertial measurement unit; angular acceleration by"
         " differentiation), or acceleration (twist and acceleration as measured)", choices=BASE_MOTION_SOURCES)
-    imu_frame: str = option("", "frame of the inertial measurement unit, fixed to the base; empty takes the root"
-        " link")
+    imu_frame: str = option("", "frame of the inertial measurement unit, fixed to the base; empty takes the root link")
 
 
 @attrs.frozen

@@ -24,8 +24,7 @@ TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "counterbalance": (("sin(q)", "cos(q)"), False),
     "polynomial": (("q", "q**2", "q**3"), False),
     "quadratic_viscous": (("abs(v)*v",), True),
-    "load_friction": (("abs(load)*direction",), True),
-}
+    "load_friction": (("abs(load)*direction",), True)}
 """Formulas of each shape, and whether its parameters cannot be below zero."""
 
 
@@ -201,8 +200,7 @@ class RobotOptions:
         for recorded, own in self.joint_names.items():
             if not own or recorded.count("*") > 1 or own.count("*") != recorded.count("*"):
                 raise ConfigurationError(
-                    f"joint_names.{recorded} is {own!r}; give two names, or one * in both, as in fer_*: panda_*"
-                )
+                    f"joint_names.{recorded} is {own!r}; give two names, or one * in both, as in fer_*: panda_*")
         if 0.0 in self.effort_scale.values():
             raise ConfigurationError("effort_scale holds a zero, which removes the effort; correct it")
         if self.effort == "gravity_compensated" and self.base != "fixed":

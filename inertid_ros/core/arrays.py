@@ -181,8 +181,7 @@ def rotation_matrices(quaternions: Array) -> Array:
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
         (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-    )
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)))
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
@@ -239,8 +238,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, Mask]:
     if invalid.mean() > 0.5:
         raise RecordingError(
             f"{name}: base_pose holds quaternions of length {np.median(norms):.3g}, not 1, in {invalid.sum()} of"
-            f" {len(invalid)} samples; check that they are qx qy qz qw, and the publisher of the pose"
-        )
+            f" {len(invalid)} samples; check that they are qx qy qz qw, and the publisher of the pose")
     if invalid.any():
         _log.warning("%s: base_pose holds %d quaternions that are not of length 1; left out", name, invalid.sum())
     valid = np.flatnonzero(~invalid)

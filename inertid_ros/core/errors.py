@@ -7,6 +7,7 @@ without a traceback and exits with status 2; nodes log it and answer the request
 import importlib
 import logging
 import re
+import resource
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,16 +27,17 @@ def one_line(text: str) -> str:
 
     Line breaks and tabs become blanks, other control characters are escaped, and a long text loses its middle.
     """
-    return _shortened(_UNPRINTABLE.sub(_printable, _shortened(text)))
+    text = _UNPRINTABLE.sub(lambda match: " " if match[0].isspace() else _escaped(match[0]), _shortened(text))
+    return _shortened(text)
 
 
 def printable(text: str) -> str:
     """Text of any length for a terminal: control characters except line breaks and tabs are escaped."""
-    return _UNPRINTABLE.sub(lambda match: "".join(map(_escaped, match[0])), text)
+    return _UNPRINTABLE.sub(lambda match: "".join(c if c in "\n\t" else _escaped(c) for c in match[0]), text)
 
 
-def _escaped(character: str) -> str:
-    return character if character in "\n\t" else character.encode("unicode_escape").decode()
+def _escaped(text: str) -> str:
+    return text.encode("unicode_escape").decode()
 
 
 def _shortened(text: str) -> str:
@@ -43,10 +45,6 @@ def _shortened(text: str) -> str:
         return text
     half = _MAX_MESSAGE_LENGTH // 2
     return f"{text[:half]} ... {text[-half:]}"
-
-
-def _printable(match: re.Match[str]) -> str:
-    return " " if match[0].isspace() else match[0].encode("unicode_escape").decode()
 
 
 def first_few(names: Sequence[str], most: int = 4) -> str:
@@ -87,15 +85,10 @@ def check_address_space(whose: str, least_mib: int) -> None:
     Without enough memory some libraries block for ever and ignore signals: OpenBLAS waits for its buffers, and Fast DDS
     waits for threads that it could not start.
     """
-    try:
-        import resource
-    except ImportError:  # this system does not limit the address space
-        return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:
         raise InertidError(
-            f"the address space is limited to {limit // 2**20} MiB, and {whose} needs {least_mib}; raise ulimit -v"
-        )
+            f"the address space is limited to {limit // 2**20} MiB, and {whose} needs {least_mib}; raise ulimit -v")
 
 
 class FormatError(ValueError):
@@ -152,11 +145,10 @@ def without_notices() -> Iterator[None]:
 
 def read_silently(items: Iterable[_Item]) -> Iterator[_Item]:
     """Iterate over items; notices are silent while an item is read, but not while the caller uses it."""
-    iterator = iter(items)
+    iterator, end = iter(items), object()
     while True:
         with without_notices():
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-        yield item
+            item = next(iterator, end)
+        if item is end:
+            return
+        yield item  # type: ignore[misc]

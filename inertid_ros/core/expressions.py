@@ -19,12 +19,10 @@ _MAX_FORMULA_LENGTH = 500  # characters
 _MAX_CONSTANT = 1e300
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.UAdd: operator.pos, ast.USub: operator.neg,
-}
+    ast.Pow: operator.pow, ast.UAdd: operator.pos, ast.USub: operator.neg}
 FUNCTIONS = {
     "sin": ("sin", 1), "cos": ("cos", 1), "tan": ("tan", 1), "exp": ("exp", 1), "log": ("log", 1), "sqrt": ("sqrt", 1),
-    "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
-}
+    "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2)}
 """Functions in formulas: name, mapped to its NumPy name and its number of arguments."""
 CONSTANTS = {"pi": math.pi}
 

@@ -25,16 +25,13 @@ class Cause:
     command: str
 
 
-def _symptoms() -> dict[str, dict[str, Cause]]:
-    table = read_yaml(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8"))
-    return {symptom: {name: _cause(**entry) for name, entry in causes.items()} for symptom, causes in table.items()}
-
-
 def _cause(meaning: str, remedy: str = "", command: str = "look", **cases: str) -> Cause:
     return Cause(meaning, {**({"": remedy} if remedy else {}), **cases}, command)
 
 
-SYMPTOMS: Mapping[str, Mapping[str, Cause]] = _symptoms()
+SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
+    symptom: {name: _cause(**entry) for name, entry in causes.items()} for symptom, causes
+    in read_yaml(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")).items()}
 """Causes of each symptom, by name."""
 
 CAUSES: Mapping[str, Cause] = {name: cause for causes in SYMPTOMS.values() for name, cause in causes.items()}
@@ -91,10 +88,8 @@ class Finding:
             raise ValueError(f"unknown cause '{self.cause}'")
 
     @classmethod
-    def with_remedy(
-        cls, cause: str, severity: Severity, evidence: str, *subjects: str,
-        recording: str = "", case: str = "", **values: object,
-    ) -> "Finding":  # fmt: skip
+    def with_remedy(cls, cause: str, severity: Severity, evidence: str, *subjects: str, recording: str = "",
+            case: str = "", **values: object) -> "Finding":
         """Finding with the remedy of its cause; :func:`remedy_for` gets ``case`` and ``values``."""
         return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects, recording)
 

@@ -277,8 +277,7 @@ def _refused(loader: _YamlLoader, node: yaml.Node) -> Any:
 _YamlLoader.yaml_constructors = {
     **{_YAML_PREFIX + kind: yaml.SafeLoader.yaml_constructors[_YAML_PREFIX + kind] for kind in ("null", "seq", "map")},
     **dict.fromkeys((_YAML_PREFIX + kind for kind in ("int", "float", "bool")), _converted),
-    **dict.fromkeys((_YAML_PREFIX + kind for kind in _YAML_TEXT), yaml.SafeLoader.construct_yaml_str), None: _refused,
-}
+    **dict.fromkeys((_YAML_PREFIX + kind for kind in _YAML_TEXT), yaml.SafeLoader.construct_yaml_str), None: _refused}
 _YamlLoader.add_implicit_resolver(_YAML_PREFIX + "float", _YAML_EXPONENT, [*"+-.0123456789"])
 
 

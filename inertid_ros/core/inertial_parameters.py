@@ -68,9 +68,7 @@ def from_pseudo_inertia(matrix: ArrayLike) -> Array:
 
 def inertia_about_origin(pi: ArrayLike) -> Array:
     """Rotational inertia about the joint frame origin, ``(..., 3, 3)`` [kg m^2]."""
-    pi = np.asarray(pi, dtype=float)
-    xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
-    return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
+    return np.take(np.asarray(pi, dtype=float), [[4, 5, 7], [5, 6, 8], [7, 8, 9]], axis=-1)
 
 
 def _pseudo_inertia_basis() -> Array:
@@ -89,8 +87,7 @@ _FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 def symmetric(elements: ArrayLike) -> Array:
     """Symmetric matrix ``(3, 3)`` from xx, xy, xz, yy, yz, zz, the order of URDF and ROS."""
-    xx, xy, xz, yy, yz, zz = np.asarray(elements, dtype=float)
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return np.take(np.asarray(elements, dtype=float), [[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 def mass_com_inertia(pi: ArrayLike) -> MassComInertia:
@@ -242,8 +239,7 @@ class Ellipsoid:
     @classmethod
     def around_cylinder(cls, centre: Array, rotation: Array, radius: float, length: float) -> "Ellipsoid":
         """Smallest ellipsoid around a cylinder along z."""
-        axes = np.array([radius * np.sqrt(1.5), radius * np.sqrt(1.5), 0.5 * length * np.sqrt(3.0)])
-        return cls.from_axes(centre, rotation, axes)
+        return cls.from_axes(centre, rotation, np.sqrt([1.5, 1.5, 3.0]) * [radius, radius, 0.5 * length])
 
     @classmethod
     def from_quadric(cls, Q: Array) -> "Ellipsoid":

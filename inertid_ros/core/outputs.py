@@ -32,8 +32,7 @@ _SCRATCH_PREFIX = ".inertid."  # without the output's name, which may be as long
 _MAX_FILES_NAMED = 3  # in messages about foreign files
 _FILE_TYPES = {
     stat.S_IFLNK: "a link, which is neither followed nor replaced", stat.S_IFDIR: "a directory",
-    stat.S_IFREG: "a file", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
-}
+    stat.S_IFREG: "a file", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
 _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 1, 2
 
 
@@ -63,10 +62,8 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
             pass
 
 
-def check_directory(
-    target: str | Path, kind: str, force: bool | None = None, inputs: Iterable[str | Path] = (),
-    file: str = "information.npz",
-) -> None:
+def check_directory(target: str | Path, kind: str, force: bool | None = None, inputs: Iterable[str | Path] = (),
+        file: str = "information.npz") -> None:
     """Check, before any work is done, that a directory can be written.
 
     Parameters
@@ -239,17 +236,14 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
         aside = f"mv {shlex.quote(str(target))} {shlex.quote(f'{target}.old')}"
         raise OutputError(
             f"{target}: holds {_listed(names)} and no list of inertid's files ({MANIFEST}; versions before 0.2"
-            f" did not write it), so it is not replaced; choose another path, or move it away: {aside}"
-        )
+            f" did not write it), so it is not replaced; choose another path, or move it away: {aside}")
     kind_there, files = manifest
     if kind_there != kind:
         raise _refusal(target, f"is a {kind_there}, which a {kind} does not replace")
-    foreign = list(islice(_foreign(target, files), _MAX_FILES_NAMED + 1))
-    if foreign:
+    if foreign := list(islice(_foreign(target, files), _MAX_FILES_NAMED + 1)):
         raise OutputError(
             f"{target}: holds {_listed(foreign)}, which inertid did not write, so it is not replaced; choose another"
-            " path, or move these away"
-        )
+            " path, or move these away")
 
 
 def _listed(names: list[str]) -> str:

@@ -171,8 +171,7 @@ class Samples:
         cut = {
             field.name: getattr(self, field.name)[rows]
             for field in fields(self)
-            if getattr(getattr(self, field.name), "shape", ())[:1] == (len(self),)
-        }
+            if getattr(getattr(self, field.name), "shape", ())[:1] == (len(self),)}
         return replace(self, **cut)
 
     def even_rows(self) -> list[slice]:

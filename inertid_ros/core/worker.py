@@ -59,8 +59,7 @@ class WorkerProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "inertid_ros.core.worker", *numbers, module], stdin=subprocess.DEVNULL,
                 pass_fds=(other.fileno(),), start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")},
-            )
+                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")})
 
 
 class Standby:
@@ -103,10 +102,8 @@ class Worker(Generic[Progress, Result]):
     reports : latest reported values, in their order.
     """
 
-    def __init__(
-        self, name: str, function: Callable[..., Result], arguments: tuple[Any, ...], timeout_s: float = 600.0,
-        process: WorkerProcess | None = None, reports: int = 1,
-    ) -> None:
+    def __init__(self, name: str, function: Callable[..., Result], arguments: tuple[Any, ...], timeout_s: float = 600.0,
+            process: WorkerProcess | None = None, reports: int = 1) -> None:
         self.name = name
         self.reports: deque[Progress] = deque(maxlen=reports)
         self._deadline = time.monotonic() + timeout_s
@@ -159,6 +156,14 @@ class Worker(Generic[Progress, Result]):
             raise value
         return cast(Result, value)
 
+    def wait(self, poll_s: float) -> None:
+        """Block until the work is over, and end the process."""
+        try:
+            while not self.poll():
+                time.sleep(poll_s)
+        finally:
+            self.stop()
+
     def stop(self) -> None:
         """End the process now; a result that has not arrived is lost."""
         self._process.kill()
@@ -200,14 +205,11 @@ def read_apart(name: str, function: Callable[..., Result], *arguments: object, s
     process = WorkerProcess(memory_mb=_READING_MB + 16 * (size >> 20), nice=0)
     timeout_s = _READING_S + size / _READ_BYTES_PER_S
     job: Worker[object, Result] = Worker(name, _silent, (function, *arguments), timeout_s, process)
+    job.wait(_READER_POLL_S)
     try:
-        while not job.poll():
-            time.sleep(_READER_POLL_S)
         return job.result()
     except WorkerError as error:
         raise WorkerError(f"{str(error).rpartition(';')[0]}; replace the file, or save it again") from None
-    finally:
-        job.stop()
 
 
 def _silent(function: Callable[..., Result], *arguments: object, progress: object) -> Result:

@@ -81,10 +81,7 @@ class ChannelStream:
     def drop(self, count: int) -> None:
         """Drop the first ``count`` values."""
         del self.stamps_ns[:count]
-        if self.late:
-            del self.pieces[:count]
-        else:
-            self.pieces = [self.values[count:]]
+        self.pieces = self.pieces[count:] if self.late else [self.values[count:]]
 
 
 def first_step_back(stamps: IntArray) -> int:
@@ -263,8 +260,7 @@ class RecordingAssembler:
             self.missing += Counter({channel: int(missing.sum())})  # only positive counts stay
             keep &= valid
             dropped |= missing
-        lacking = [name for name in self.joint_names if name not in self._seen]
-        if lacking:
+        if lacking := [name for name in self.joint_names if name not in self._seen]:
             self.missing += Counter({f"joints {', '.join(lacking)}": ready})
             keep[:], dropped[:] = False, True
         interpolated = {channel: values[keep] for channel, values in interpolated.items()}
@@ -323,8 +319,7 @@ class RecordingAssembler:
         if not self._chosen and set(names) != set(self.joint_names):
             raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'no joints'}, but earlier messages hold"
-                f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
-                " recorder)")
+                f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the recorder)")
         columns = np.array([names.index(name) if name in names else -1 for name in self.joint_names], dtype=np.intp)
         self._columns[names] = None if (columns < 0).all() else columns
         return self._columns[names]

@@ -28,6 +28,7 @@ NUMBERS = "std_msgs/msg/Float64MultiArray"
 LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 JOINT_CHANNELS = ("position", "velocity", "effort")
+_REFERENCE_CHANNELS = ("position", "velocity", "", "effort")  # at the start of a controller's state
 Bytes = NDArray[np.uint8]
 _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
 _LITTLE_ENDIAN, _BIG_ENDIAN = b"\x00\x01", b"\x00\x00"  # plain CDR
@@ -208,15 +209,10 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
                 cursor.words(2)  # size and stride of a dimension
             cursor.words(1)  # offset of the data, which position controllers ignore
             cursor.doubles("position", cursor.count())
-        elif message_type == JOINT_STATE:
+        elif message_type in (JOINT_STATE, CONTROLLER_STATE):
             source = [cursor.string() for _ in range(cursor.count())]
-            for name in JOINT_CHANNELS:
+            for name in JOINT_CHANNELS if message_type == JOINT_STATE else _REFERENCE_CHANNELS:
                 cursor.doubles(name, cursor.count())
-        elif message_type == CONTROLLER_STATE:
-            source = [cursor.string() for _ in range(cursor.count())]
-            for name in ("position", "velocity", "", "effort"):  # of the reference, which comes first
-                cursor.doubles(name, cursor.count())
-            return _layout(message, source, cursor)
         else:
             if message_type == ODOMETRY:
                 cursor.string()
@@ -224,14 +220,11 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
                 cursor.doubles(name, count)
     except struct.error:
         raise ValueError("is cut short") from None
-    if not 0 <= len(message) - cursor.at <= _MAX_PADDING_BYTES:
-        raise ValueError("has a wrong length")
-    return _layout(message, source, cursor)
-
-
-def _layout(message: bytes, source: Sequence[str], cursor: "_Cursor") -> CdrLayout:
-    if cursor.at > len(message):
+    rest = len(message) - cursor.at
+    if rest < 0 and message_type == CONTROLLER_STATE:
         raise ValueError("is cut short")
+    if message_type != CONTROLLER_STATE and not 0 <= rest <= _MAX_PADDING_BYTES:
+        raise ValueError("has a wrong length")
     content = np.frombuffer(message, dtype=np.uint8)
     fixed = tuple((start, content[start:end]) for start, end in cursor.fixed)
     return CdrLayout(len(message), tuple(source), fixed, cursor.fields, cursor.order)

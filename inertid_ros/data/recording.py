@@ -176,8 +176,7 @@ class Recording:
         time = self._array("time", self.time, ())
         if not names and not self.wrenches:
             raise RecordingError(f"{self.name}: joint_names is empty; record joint_states with names")
-        duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
-        if duplicates:
+        if duplicates := sorted(name for name, count in Counter(names).items() if count > 1):
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
         if unprintable := [name for name in (*names, *self.wrenches) if one_line(name) != name]:
             raise RecordingError(f"{self.name}: the name '{unprintable[0]}' cannot be printed; rename it")

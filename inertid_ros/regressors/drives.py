@@ -46,9 +46,8 @@ def _slow_share(velocity: Array, stribeck_speed: Array) -> Array:
     return np.asarray(np.exp(-np.abs(velocity) / stribeck_speed))
 
 
-def friction_torque(
-    velocity: Array, terms: Mapping[str, Array], stribeck_speed: Array, transition_speed: Array
-) -> Array:
+def friction_torque(velocity: Array, terms: Mapping[str, Array], stribeck_speed: Array,
+        transition_speed: Array) -> Array:
     """Torque or force ``(..., d)`` that drives must apply against friction [N m or N].
 
     ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)`` ([Wensing2018]_ eq. 24,
@@ -87,9 +86,8 @@ def _columns(layout: ParameterLayout, velocity: Array) -> Array:
     return np.hstack([direction, fading])
 
 
-def term_columns(
-    terms: Sequence[UserTerm], joint_names: Sequence[str], signals: Mapping[str, Array]
-) -> list[tuple[int, Array]]:
+def term_columns(terms: Sequence[UserTerm], joint_names: Sequence[str],
+        signals: Mapping[str, Array]) -> list[tuple[int, Array]]:
     """Joint index and values ``(N,)`` of every formula of user terms, in the order of the parameters.
 
     ``signals`` maps the names of signals (:data:`~inertid_ros.config.robot.TERM_SIGNALS`) to ``(N, n)``.
@@ -103,9 +101,8 @@ def term_columns(
     return columns
 
 
-def term_torque(
-    terms: Sequence[UserTerm], values: Array, joint_names: Sequence[str], signals: Mapping[str, Array]
-) -> Array:
+def term_torque(terms: Sequence[UserTerm], values: Array, joint_names: Sequence[str],
+        signals: Mapping[str, Array]) -> Array:
     """``(N, n)`` torque [N m or N] of terms with parameters ``values (k,)``; see :func:`term_columns`."""
     torque = np.zeros((len(next(iter(signals.values()))), len(joint_names)))
     for value, (joint, column) in zip(values, term_columns(terms, joint_names, signals), strict=True):

@@ -76,8 +76,7 @@ class MotionGradient:
     acceleration: Array
 
 
-def regressor_product_gradient(
-        kinematics: TreeKinematics, state: TreeState, joint_weights: Array | float = 0.0,
+def regressor_product_gradient(kinematics: TreeKinematics, state: TreeState, joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0, wrenches: BodyWrenches | None = None) -> MotionGradient:
     """Value and gradient of ``<Z, Y>`` at the states of ``N`` samples; ``wrenches`` are computed if not given.
 

@@ -156,9 +156,8 @@ class MatrixEquations(WholeRowEquations):
         self.channels = tuple(channels)
 
     @classmethod
-    def from_matrix(
-        cls, A: Array, b: Array, bodies: RobotModel | Array, names: Sequence[str] = (), channels: Sequence[str] = ()
-    ) -> tuple["MatrixEquations", Samples]:
+    def from_matrix(cls, A: Array, b: Array, bodies: RobotModel | Array, names: Sequence[str] = (),
+            channels: Sequence[str] = ()) -> tuple["MatrixEquations", Samples]:
         """Equations ``A x = b`` from a matrix, and the samples that hold their rows.
 
         Parameters
@@ -262,8 +261,7 @@ class BodySegmentEquations(WholeRowEquations):
         return np.concatenate(wrenches, axis=2)
 
 
-def segment_samples(
-        time: Array, poses: SegmentMotion, twists: SegmentMotion, accelerations: SegmentMotion,
+def segment_samples(time: Array, poses: SegmentMotion, twists: SegmentMotion, accelerations: SegmentMotion,
         wrench: tuple[Array, Array, Array], name: str) -> Samples:
     """Samples for :class:`BodySegmentEquations` from motion capture.
 

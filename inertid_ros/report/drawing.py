@@ -47,12 +47,8 @@ class Panel:
         self.axes = figure.add_axes(box)
         self.axes.axis("off")
         self.x, self.y, self._log = _proper(x, log[0]), _proper(y, log[1]), log
-        if log[0]:
-            self.axes.set_xscale("log")
-        if log[1]:
-            self.axes.set_yscale("log")
-        self.axes.set_xlim(self.x)
-        self.axes.set_ylim(self.y)
+        scales = {f"{name}scale": "log" for name, is_log in zip("xy", log, strict=True) if is_log}
+        self.axes.set(**scales, xlim=self.x, ylim=self.y)
 
     def ticks(self, x_label: str = "", y_label: str = "", x_numbers: bool = True) -> None:
         """Draw grid lines, their numbers, and axis labels."""

@@ -17,6 +17,7 @@ from inertid_ros.report.drawing import COLOURS, Drawing, Panel, number, range_of
 from inertid_ros.report.report_content import ERROR_SECTIONS, Curves, prior_label, section_of_errors
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
     from inertid_ros.excitation.planning.inspection import Inspection
@@ -31,11 +32,6 @@ _VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # visible axes of 
 _ELLIPSOID_MARGIN = 1.08
 _MOTION_POINTS = 300  # per curve, about the resolution of a page
 _MIN_SINGULAR_VALUE = 1e-12  # smaller values are drawn at this value
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-    from inertid_ros.excitation.planning.inspection import Inspection
-
 # Identifiability of a parameter, mapped to its word in tables and its CSS class.
 _DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
     PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
@@ -234,8 +230,7 @@ def _environment() -> "Environment":
         "determined_class": lambda verdict: _DETERMINED.get(verdict, ("", ""))[1],
         "groupby_owner": _by_owner,
         "channel_faults": _channel_faults,
-        "drawn_ellipsoids": _drawn_ellipsoids,
-    }
+        "drawn_ellipsoids": _drawn_ellipsoids}
     return environment
 
 

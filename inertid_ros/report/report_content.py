@@ -68,10 +68,8 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "urdf_changes": urdf_changes(estimate.model.urdf, outcome.urdf),
         "delay": None if estimate.delay_found is None else {**asdict(estimate.delay_found),
             "significant": estimate.delay_found.significant, "removed": estimate.delay},
-        "health": [health.figures for health in outcome.health],
-    }
-    report: dict[str, Any] = plain(content)
-    return report
+        "health": [health.figures for health in outcome.health]}
+    return plain(content)
 
 
 def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:

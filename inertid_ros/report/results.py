@@ -1,11 +1,10 @@
 """The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz, curves.npz."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -88,7 +87,7 @@ class Result:
             parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
             model = _load_robot(path / CALIBRATED_URDF, content["robot"])
             model_hash = content["robot"]["model_hash"]
-            model = dataclasses.replace(model, prior_name=str(content.get("prior_name", GIVEN_URDF)))
+            model = replace(model, prior_name=str(content.get("prior_name", GIVEN_URDF)))
         size = model.layout.size
         shapes = (parameters.shape, prior.shape, covariance.shape)
         if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
@@ -262,10 +261,9 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
     pairs = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
     links = [{"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
         for name, a, b, distance in pairs]
-    content: dict[str, Any] = plain({"robot": first.model.name, "results": outlines,
+    return plain({"robot": first.model.name, "results": outlines,
         "same_data": _data_of_errors(first) == _data_of_errors(second),
         "links": links, "torque_difference": torque_difference, "parameters": changes})
-    return content
 
 
 def render_comparison(content: Mapping[str, Any]) -> str:
@@ -276,8 +274,7 @@ def render_comparison(content: Mapping[str, Any]) -> str:
 def schema_of(file: str) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a file; ``file`` is a key of :data:`SCHEMAS`."""
     text = (resources.files(__package__) / "schemas" / SCHEMAS[file]).read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return json.loads(text)
 
 
 def _robot_content(model: RobotModel) -> dict[str, Any]:
@@ -285,17 +282,12 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
-    return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
-        "carried_joints": options.carried_joints,
-        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
-        "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
+    return {"name": model.name, "model_hash": model.hash, **{key: getattr(options, key) for key in _ROBOT_KEYS},
+        "drive_terms": layout.drive_terms, "couplings": layout.couplings, "rotors": layout.rotors,
+        "contacts": model.contacts, "wheels": wheels, "terms": layout.terms,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
-        "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,
-        "command_gain_factors": options.command_gain_factors, "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,
-        "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
-        "joint_names": options.joint_names}
+        "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False))}
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
@@ -312,9 +304,9 @@ def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
             options["plates"][name] = {**options["contacts"].pop(name), **plate, "measures": measures}
     model = load_model(urdf, structure(RobotOptions, options, PARAMETERS, "robot."))
     speeds = robot.get("transition_speeds", {})
-    layout = dataclasses.replace(model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
+    layout = replace(model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
         transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds))
-    return dataclasses.replace(model, layout=layout)
+    return replace(model, layout=layout)
 
 
 def _dump(content: dict[str, Any]) -> str:

@@ -145,5 +145,4 @@ def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
         if pi.any() and not inertial.is_consistent(pi):
             raise ModelError(
                 f"link '{name}': the links behind its locked joints have more inertia than the whole body; lock fewer"
-                " joints or correct those links"
-            )
+                " joints or correct those links")

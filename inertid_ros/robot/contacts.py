@@ -63,10 +63,9 @@ class Contact:
 
 def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
     """Contacts of a robot: sensors on the robot, then plates."""
-    sensors = [Contact(name, sensor.frame or name) for name, sensor in options.contacts.items()]
-    for name, plate in options.plates.items():
-        sensors.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
-    return tuple(sensors)
+    sensors = (Contact(name, sensor.frame or name) for name, sensor in options.contacts.items())
+    plates = {name: (x.frame, Plate(x.xyz, x.rpy, x.measures == "pressure")) for name, x in options.plates.items()}
+    return (*sensors, *(Contact(name, *plate) for name, plate in plates.items()))
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
@@ -84,8 +83,7 @@ def ground_of(contacts: Sequence[Contact]) -> Plate | None:
         if apart > _PLANE_TOLERANCE or np.linalg.norm(np.cross(normal, plate.rotation[:, 2])) > _PLANE_TOLERANCE:
             raise ModelError(
                 f"plates '{first}' and '{name}': measure only a part of the wrench and do not lie in one plane;"
-                " correct their poses, or measure whole wrenches"
-            )
+                " correct their poses, or measure whole wrenches")
     return ground
 
 

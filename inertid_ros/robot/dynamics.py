@@ -37,9 +37,8 @@ class BodyRecursion:
     world : whether screws of a free base are about the axes of the world frame instead of the base frame.
     """
 
-    def __init__(
-        self, joints: Sequence[TreeJoint], gravity: Array, screws: int | None = None, world: bool = False
-    ) -> None:
+    def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: int | None = None,
+            world: bool = False) -> None:
         self.joints = joints
         self._screws = len(joints) + TRANSLATIONS if screws is None else screws
         self._transforms = [joint.motion_transform for joint in joints]

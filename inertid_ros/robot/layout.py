@@ -65,8 +65,7 @@ def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
         return f"terms have {count} formulas; give at most {MAX_FORMULAS}"
     for term in terms:
         names = {term.joint, *(joint for formula in term.formulas for _, joint in formula.used if joint)}
-        unknown = sorted(names - set(joints))
-        if unknown:
+        if unknown := sorted(names - set(joints)):
             return f"term '{term.name}': joint '{unknown[0]}' does not exist; the robot has {tuple(joints)}"
     return ""
 
@@ -124,8 +123,7 @@ class ParameterLayout:
     transition_speeds: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
-        if unknown:
+        if unknown := [term for term in self.drive_terms if term not in DRIVE_TERMS]:
             raise ValueError(f"unknown drive terms {unknown}; choose from {list(DRIVE_TERMS)}")
 
     @property

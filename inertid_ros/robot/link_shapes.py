@@ -18,9 +18,8 @@ _MAX_MESH_SIZE_RATIO = 30.0
 _MIN_HALF_WIDTH_SHARE = 0.05  # of the longest chain of joints
 
 
-def collision_shapes(
-    model: RobotModel, packages: Sequence[str] = ()
-) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
+def collision_shapes(model: RobotModel,
+        packages: Sequence[str] = ()) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
     """Usable collision shapes of all links, and, by link, the reason for each unusable shape.
 
     The folders ``packages`` are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
@@ -52,9 +51,8 @@ def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[
     return True
 
 
-def collision_ellipsoids(
-    model: RobotModel, packages: tuple[str, ...] = (), margin: float = 1.0
-) -> dict[str, tuple[Ellipsoid, ...]]:
+def collision_ellipsoids(model: RobotModel, packages: tuple[str, ...] = (),
+        margin: float = 1.0) -> dict[str, tuple[Ellipsoid, ...]]:
     """Ellipsoids of every moving link: one around each of its collision shapes, lumped links included.
 
     Boxes, cylinders and spheres are enclosed tightly; a mesh is enclosed by the ellipsoid around its bounding box.

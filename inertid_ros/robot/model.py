@@ -309,9 +309,8 @@ class RobotModel:
         return model
 
 
-def load_model(
-        source: str | Path, options: RobotOptions | None = None, shapes: bool = True, folder: Path | None = None
-        ) -> RobotModel:
+def load_model(source: str | Path, options: RobotOptions | None = None, shapes: bool = True,
+        folder: Path | None = None) -> RobotModel:
     """Build a :class:`RobotModel` from a URDF file or text.
 
     Parameters
@@ -363,8 +362,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     if model.njoints < 2:
         raise ModelError(
             f"URDF robot '{root.get('name')}': has no movable joint left; identification is impossible"
-            " unless its base moves (robot.base: free)"
-        )
+            " unless its base moves (robot.base: free)")
     moving = tuple(model.names)[1 + free :]
     carried = urdf_joints.mimics_of(root, options.carried_joints).items()
     mimics = {name: mimic for name, mimic in carried if name in moving}
@@ -377,8 +375,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
         log_once(
             f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; it is guessed from their shapes at"
             f" {DENSITY:g} kg/m^3, or from bars between joints. Efforts of plans and the prior of identification depend"
-            " on this guess; give better values in <inertial>", logging.WARNING if shapes else logging.DEBUG,
-        )
+            " on this guess; give better values in <inertial>", logging.WARNING if shapes else logging.DEBUG)
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), given, folder, shapes)
     warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
@@ -389,8 +386,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
         name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
         body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
         limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels), mimics=mimics,
-        held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints),
-    )
+        held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints))
 
 
 def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
@@ -431,8 +427,7 @@ def warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:
     names = [rotor.name for rotor in rotors]
-    taken = [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]
-    if taken:
+    if taken := [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]:
         raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another name")
     with_rotors(model, rotors)
     warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
@@ -459,5 +454,4 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
         links, joints, options.drive_terms,
         tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
         tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), terms,
-        options.effort == "gravity_compensated",
-    )
+        options.effort == "gravity_compensated")

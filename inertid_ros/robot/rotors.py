@@ -80,17 +80,14 @@ def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
         if not kinematics.existJointName(rotor.joint):
             names = ", ".join(list(kinematics.names)[1:])
             raise ModelError(
-                f"rotor '{rotor.name}': joint '{rotor.joint}' does not exist or is locked; movable: {names}"
-            )
+                f"rotor '{rotor.name}': joint '{rotor.joint}' does not exist or is locked; movable: {names}")
         if not kinematics.existFrame(rotor.link, pin.FrameType.BODY):
             raise ModelError(
-                f"rotor '{rotor.name}': the URDF has no link '{rotor.link}'; name the link that it is mounted on"
-            )
+                f"rotor '{rotor.name}': the URDF has no link '{rotor.link}'; name the link that it is mounted on")
         frame = kinematics.frames[kinematics.getFrameId(rotor.link, pin.FrameType.BODY)]
         placement = frame.placement * pin.SE3(pin.rpy.rpyToMatrix(*rotor.rpy), np.array(rotor.xyz, dtype=float))
         joint = extended.addJoint(
-            frame.parentJoint, pin.JointModelRevoluteUnaligned(*rotor.unit_axis), placement, rotor.name
-        )
+            frame.parentJoint, pin.JointModelRevoluteUnaligned(*rotor.unit_axis), placement, rotor.name)
         extended.appendBodyToJoint(joint, pin.Inertia.FromDynamicParameters(rotor.parameters), pin.SE3.Identity())
     return extended
 
@@ -136,9 +133,8 @@ def mount(kinematics: pin.Model, wheels: Mapping[str, WheelOptions]) -> MountedW
     return MountedWheels(tuple(wheels), tuple(bodies), axes)
 
 
-def _completed(
-    name: str, wheel: WheelOptions, joint: etree._Element | None, links: Mapping[str, etree._Element]
-) -> WheelOptions:
+def _completed(name: str, wheel: WheelOptions, joint: etree._Element | None,
+        links: Mapping[str, etree._Element]) -> WheelOptions:
     if joint is not None:
         if joint.get("type") not in ("continuous", "revolute"):
             problem = f"is {joint.get('type')} and cannot be a wheel; name a joint that turns"
@@ -152,14 +148,12 @@ def _completed(
     if not wheel.inertia:
         raise ModelError(
             f"wheel '{name}': its inertia is missing, so that its momentum is unknown; give it in the URDF or"
-            f" in robot.wheels, such as {name}=inertia:0.05 [kg m^2]"
-        )
+            f" in robot.wheels, such as {name}=inertia:0.05 [kg m^2]")
     for what in ("link", "axis"):
         if not getattr(wheel, what):
             raise ModelError(
                 f"wheel '{name}': the URDF has no joint of this name and robot.wheels no {what}; give"
-                f" {name}=link:NAME,axis:X Y Z,inertia:VALUE"
-            )
+                f" {name}=link:NAME,axis:X Y Z,inertia:VALUE")
     return wheel
 
 
@@ -179,11 +173,9 @@ def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
     if about <= 0:
         raise ModelError(
             f"{where}: its inertia about the axis is {about:g} kg m^2, so that its momentum is unknown; give it in"
-            f" the URDF or as robot.wheels {name}=inertia:VALUE"
-        )
+            f" the URDF or as robot.wheels {name}=inertia:VALUE")
     if wobble > _MAX_IMBALANCE * about:
         raise ModelError(
             f"{where}: is out of balance by {wobble:.3g} kg m^2, {100 * wobble / about:.1f} % of its inertia about the"
-            " axis, so that its angle changes the robot; correct its <inertial>, or identify it as a joint"
-        )
+            " axis, so that its angle changes the robot; correct its <inertial>, or identify it as a joint")
     return about

@@ -159,8 +159,7 @@ class RosbagsBackend:
         with self._rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
             connections = {
                 topic: writer.add_connection(topic, message_type, typestore=typestore())
-                for topic, message_type in types.items()
-            }
+                for topic, message_type in types.items()}
             yield lambda message: writer.write(connections[message.topic], message.time_ns, message.data)
 
 

@@ -61,8 +61,7 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
         raise _unreadable(path, error) from None
     if not any(bag.counts.values()):
         raise RecordingError(f"{path}: holds no messages; record again")
-    missing = [topic for topic in topics if topic not in bag.types]
-    if missing:
+    if missing := [topic for topic in topics if topic not in bag.types]:
         raise RecordingError(f"{path}: has no topic {missing[0]}; it has {', '.join(sorted(bag.types))}")
 
     def messages(wanted: Collection[str]) -> Iterator[BagMessage]:
@@ -227,8 +226,7 @@ def _information(path: Path) -> dict[str, Any]:
         raise FormatError(f"{METADATA} does not name the files of a bag")
     if len(set(paths)) < len(paths):
         raise FormatError(f"{METADATA} names a file twice")
-    outside = [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
-    if outside:
+    if outside := [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]:
         raise FormatError(f"{METADATA} names {outside[0]}, which is not in the bag")
     return information
 

@@ -174,8 +174,7 @@ def read_lerobot(path: Path) -> dict[str, np.ndarray]:
     wanted = (*keys.values(), "timestamp", "episode_index")
     files = sorted(file for file in path.glob("data/**/*.parquet") if file.is_file())
     parts = from_parquet(files, _table_columns, wanted) if files else []
-    missing = [key for key in wanted if not parts or any(key not in part for part in parts)]
-    if missing:
+    if missing := [key for key in wanted if not parts or any(key not in part for part in parts)]:
         raise RecordingError(f"{path}: its Parquet files in data lack {', '.join(missing)}; download it again")
     try:
         columns = {key: np.concatenate([part[key] for part in parts]).astype(float) for key in wanted}

@@ -149,8 +149,7 @@ class LiveRecording:
             self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
         return block, gaps
 
-    def _check(self, names: tuple[str, ...], stamps_ns: IntArray, position: Array,
-            effort: Array) -> None:
+    def _check(self, names: tuple[str, ...], stamps_ns: IntArray, position: Array, effort: Array) -> None:
         if (stamps_ns <= 0).any():
             raise RecordingError(
                 f"{self.name}: header.stamp is {stamps_ns.min()} ns; let the publisher stamp joint states, or use the"

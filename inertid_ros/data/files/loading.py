@@ -24,8 +24,7 @@ from .table_reading import read_table
 
 ACCEPTED = "an .npz, .csv, .parquet or .mat recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # limit for reading a recording as a whole: five minutes at 1 kHz
-_MAGIC = {
-    "npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
+_MAGIC = {"npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
 _TABLES = {"table": read_table, "parquet": read_parquet, "mat": read_mat, "lerobot": read_lerobot}
 _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
@@ -136,8 +135,7 @@ def read_npz(path: str | Path) -> recordings.Recording:
     alone = "time" in content and any(key.startswith(recordings.WRENCH_PREFIX) for key in content)
     if alone and not content.keys() & {"joint_names", "position"}:  # a sensor without joints
         content |= {"joint_names": np.zeros(0, dtype=str), "position": np.zeros((content["time"].size, 0))}
-    missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
-    if missing:
+    if missing := [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]:
         raise RecordingError(
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
             f" a recording holds {', '.join(_REQUIRED_KEYS)}")

@@ -18,8 +18,7 @@ _WORDS = {  # commands first: their names end with the words of measured quantit
     "position": ("positions?", "pos", "angles?", "q"),
     "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
     "effort": ("efforts?", "torques?", "taus?", "trq"),
-    "name": ("names?",),
-}
+    "name": ("names?",)}
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
 _TIMES = (  # the first match wins
     "header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "times", "t")
@@ -30,8 +29,7 @@ _UNITS = {
     **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), np.pi / 180),
     **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
-    "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
-}  # fmt: skip
+    "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # limits for time since 1970: larger numbers have this unit [s]
 _MAX_NAMED = 8
 _REMEDY = ("name the columns time, and position, velocity and effort of each joint, as in"
@@ -155,7 +153,8 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
             raise RecordingError(f"{path}: holds {column.quantity} of joint {column.joint} twice; remove one column")
         found[column.quantity][column.joint] = table[:, place] * column.factor
     joints = list(found["position"])
-    content["joint_names"] = np.array([names.get(joint) or _named(joint) for joint in joints], dtype=str)
+    named = [names.get(joint) or (f"joint{joint}" if joint.isdigit() else joint) for joint in joints]
+    content["joint_names"] = np.array(named, dtype=str)
     for quantity, channels in found.items():
         channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
         content[quantity] = np.array([channels.get(joint, empty) for joint in joints]).reshape(-1, len(table)).T
@@ -305,10 +304,6 @@ def _factor(path: Path, name: str, unit: str) -> float:
     if unit not in _UNITS:
         raise RecordingError(f"{path}: column '{name}' has the unknown unit {unit}; use rad, N m and s")
     return _UNITS[unit]
-
-
-def _named(joint: str) -> str:
-    return f"joint{joint}" if joint.isdigit() else joint
 
 
 def _seconds(stamps: np.ndarray) -> np.ndarray:

@@ -122,8 +122,7 @@ def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Arra
         (piece, slice(begin, begin + length))
         for piece, (values, period) in enumerate(pieces)
         for length in [max(round(_LEAP_WINDOW_S / period), _MIN_SPECTRUM_SAMPLES)]
-        for begin in range(0, len(values), length)
-    ]
+        for begin in range(0, len(values), length)]
     travel = np.array([np.ptp(pieces[piece][0][span], axis=0) for piece, span in windows])
     acceleration = np.array([_acceleration(pieces[piece][0][span], pieces[piece][1]) for piece, span in windows])
     moves = travel >= _MIN_TRAVEL_SHARE * travel.max(axis=0)

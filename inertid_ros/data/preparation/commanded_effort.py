@@ -82,8 +82,7 @@ def _velocity(time: Array, position: Array) -> Array:
     return velocity
 
 
-def _check_followed(
-        name: str, joints: Sequence[str], stiff: Mask, position: Array, command: Array) -> None:
+def _check_followed(name: str, joints: Sequence[str], stiff: Mask, position: Array, command: Array) -> None:
     """Raise RecordingError if a joint with a position gain does not follow its command."""
     spreads = (np.ma.masked_invalid(values).std(axis=0) for values in (command - position, position))
     error, moved = (np.ma.filled(spread, 0.0) for spread in spreads)

@@ -63,8 +63,7 @@ def filter_motion(
     """
     smooth = {
         channel: low_pass(values, segment.period, cutoff, options.filter_order)
-        for channel, values in segment.channels.items()
-    }
+        for channel, values in segment.channels.items()}
     q = smooth["position"]
     if options.motion_from == "position":
         v, a = derivatives(q, segment.period, (1, 2))
@@ -179,8 +178,7 @@ def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: floa
     return np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED)
 
 
-def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
-        low_pass: Callable[[Array], Array]) -> Mask:
+def slides(layout: ParameterLayout, threshold: Array, velocity: Array, low_pass: Callable[[Array], Array]) -> Mask:
     """Flag ``(N, n)`` the samples in which all drives with friction on a joint slide; true if friction is not modelled.
 
     ``velocity (N, n)`` of a piece has the rate of the recording; ``low_pass`` is the filter of the torque. The filter

@@ -78,16 +78,14 @@ class Preparation:
         """
         return self._stored_channels if self.shared is None else self._clean_channels()
 
-    @cached_property
-    def _stored_channels(self) -> CleanChannels:
-        return self._clean_channels()
-
     def _clean_channels(self) -> CleanChannels:
         if self.model.segmented:
             return segment_channels(self.fresh, self.model, self.options)
         if self.equation_type in MOMENTUM_EQUATIONS:
             return momentum_channels(self.fresh, self.model, self.options)
         return force_channels(self.fresh, self.model, self.options, self.shared.noise if self.shared else {})
+
+    _stored_channels = cached_property(_clean_channels)
 
     @property
     def base_channel(self) -> str | None:
@@ -148,8 +146,7 @@ class Preparation:
         margin = 1.0 / cutoff  # the filter mixes a fault into neighbours up to this distance
         faulty = {
             key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
-            for key, flags in recorded.faulty.items()
-        }
+            for key, flags in recorded.faulty.items()}
         usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
         if options.trim_transients:
             usable &= _steady(recorded.name, motion.time, motion.a[:, of_joints])

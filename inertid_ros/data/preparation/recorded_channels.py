@@ -137,8 +137,7 @@ class CleanChannels:
             self._note_faults(channel, faults, joints)
             span = np.ptp(values, axis=0)
             coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
-            names = tuple(compress(joints, coarse))
-            if names:
+            if names := tuple(compress(joints, coarse)):
                 evidence = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
                 self._add("coarse_channel", evidence, names)
 
@@ -182,8 +181,7 @@ class CleanChannels:
 
     def note_missing_efforts(self, joints: Sequence[str]) -> None:
         """Add a finding on joints whose effort cannot be used."""
-        names = tuple(compress(joints, self.without_effort))
-        if names:
+        if names := tuple(compress(joints, self.without_effort)):
             self._add("no_effort", f"effort of {', '.join(names)} is missing or zero in most samples", names, care=True)
 
     def _check_present(self, channel: str, lost_shares: Array, joints: Sequence[str]) -> None:
@@ -342,8 +340,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
 
     Raises RecordingError: the model has joints that the recording lacks.
     """
-    missing = [name for name in model.joint_names if name not in recording.joint_names]
-    if missing:
+    if missing := [name for name in model.joint_names if name not in recording.joint_names]:
         of_robot = {*model.joint_names, *model.options.locked_joints}
         names = proposed_names([name for name in recording.joint_names if name not in of_robot], missing)
         same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
@@ -353,7 +350,6 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
             f" {same}record these joints, or hold them at their positions (--lock JOINT=POSITION), for zero:"
             f" --set 'robot.locked_joints={flow({**model.options.locked_joints, **dict.fromkeys(missing, 0.0)})}'")
     used = model.recorded_joints.joints
-    extra = [name for name in recording.joint_names if name not in used]
-    if extra:
+    if extra := [name for name in recording.joint_names if name not in used]:
         _log.info("%s: ignoring joints that are not in the model: %s", recording.name, ", ".join(extra))
     return recording.columns(model.joint_names)

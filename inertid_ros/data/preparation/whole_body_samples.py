@@ -52,8 +52,7 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
     Raises RecordingError: a joint, the speed of a wheel or the base twist is missing.
     """
     columns, wheels = joint_columns(recording, model), model.wheels.names
-    missing = [name for name in wheels if name not in recording.joint_names]
-    if missing:
+    if missing := [name for name in wheels if name not in recording.joint_names]:
         raise RecordingError(
             f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
             f" {', '.join(recording.joint_names)}); record it as a joint of that name")
@@ -197,8 +196,7 @@ def segment_channels(recording: Recording, model: RobotModel, options: PrepareOp
     Raises RecordingError: a part of a pose or a wrench is missing, or most quaternions do not have the length 1.
     """
     names = model.recorded_joints.joints
-    missing = [name for name in names if name not in recording.joint_names]
-    if missing:
+    if missing := [name for name in names if name not in recording.joint_names]:
         raise RecordingError(
             f"{recording.name}: joint_names lacks {first_few(missing)}; record the pose of every link with mass in the"
             f" world, as SEGMENT.{', SEGMENT.'.join(POSE)} [m, unit quaternion]")

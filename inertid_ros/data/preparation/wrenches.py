@@ -40,8 +40,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
             if name not in recording.wrenches:
                 raise RecordingError(
                     f"{recording.name}: prepare.wrenches.{key} names '{name}', but there is {there}; correct the name")
-    left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
-    if left:
+    if left := [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]:
         raise RecordingError(
             f"{recording.name}: wrench/{left[0]} was recorded, but the robot has no contact or plate of this name;"
             " add it to robot.contacts or robot.plates, or to prepare.wrenches.ignored if it is not on the robot; for a"

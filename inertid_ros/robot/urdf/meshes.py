@@ -53,8 +53,7 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
     raise ModelError(
         f"{where}: mesh '{filename}' is not found in folders above the URDF, folders of ROS, or mesh_folders; name"
         " the folder that holds its package with excitation.collision.mesh_folders (--set"
-        " excitation.collision.mesh_folders=[FOLDER])"
-    )
+        " excitation.collision.mesh_folders=[FOLDER])")
 
 
 def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) -> Iterator[Path]:
@@ -166,13 +165,8 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
     except OSError as error:
         return [Unreadable(f"a process to read it cannot be started: {error.strerror}", "end processes")] * len(files)
     worker: Worker[Mesh | Unreadable, None] = Worker(
-        "reading meshes", _read_files, (list(files), _SECONDS), end - time.monotonic(), process, reports=len(files)
-    )
-    try:
-        while not worker.poll():
-            time.sleep(_READER_POLL_S)
-    finally:
-        worker.stop()
+        "reading meshes", _read_files, (list(files), _SECONDS), end - time.monotonic(), process, reports=len(files))
+    worker.wait(_READER_POLL_S)
     meshes = list(worker.reports)
     try:
         worker.result()
@@ -221,8 +215,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         coal = collision_library()
         loaded = coal.MeshLoader().load(file.path, np.array(file.scale))
         vertices = np.array(loaded.vertices(), dtype=float).reshape(-1, 3)
-        broken = int((~np.isfinite(vertices)).any(axis=1).sum())
-        if broken:
+        if broken := int((~np.isfinite(vertices)).any(axis=1).sum()):
             return Unreadable(f"{broken} of its {len(vertices)} corners are not finite", "export it again")
         farthest = float(np.abs(vertices).max(initial=0.0))
         if farthest > _FARTHEST:
@@ -235,8 +228,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         hull = loaded.convex
         return Mesh(
             vertices, _corners(loaded.tri_indices, loaded.num_tris), np.array(hull.points(), dtype=float),
-            _corners(hull.polygons, hull.num_polygons),
-        )
+            _corners(hull.polygons, hull.num_polygons))
     except ModelError as error:
         return Unreadable(*str(error).split("; "))
     except MemoryError:

@@ -30,6 +30,7 @@ DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 li
 _BAR_WIDTH_RATIO = 0.2  # width over length of the bar that replaces a link without shape
 _MIN_BAR_SIZE = 0.04  # m; width and length
 _MIN_HALF_THICKNESS = 1e-3  # m; added to flat shapes
+_CUBE = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T  # corners (8, 3)
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,8 @@ class CollisionShape:
     surface: Mesh | None = None
 
 
-def collision_shape(
-    element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
-) -> CollisionShape:
+def collision_shape(element: etree._Element, link: str, frame: tuple[int, pin.SE3],
+        folders: tuple[Sequence[str], Path | None]) -> CollisionShape:
     """Shape of a ``<collision>`` or ``<visual>``; ModelError if the geometry is not supported or its mesh is missing.
 
     Parameters
@@ -88,10 +88,9 @@ def collision_shape(
     return CollisionShape(link, body, placement, geometry, size)
 
 
-def read_shapes(
-    root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
-    visual: bool = False,
-) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
+def read_shapes(root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]],
+        folders: tuple[Sequence[str], Path | None],
+        visual: bool = False) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
     """Shapes of links, and two maps from link to problem: of mesh files, and of geometries and mesh paths.
 
     Parameters
@@ -169,8 +168,7 @@ def corners(shape: CollisionShape) -> Array:
     if shape.surface is not None:
         return shape.surface.hull_vertices
     if shape.geometry == "box":
-        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-        return 0.5 * signs * np.array(shape.size)
+        return 0.5 * _CUBE * np.array(shape.size)
     radius, length = shape.size[0], shape.size[-1]
     half = 0.5 * length + (radius if shape.geometry == "capsule" else 0.0)
     if shape.geometry == "sphere":
@@ -265,10 +263,8 @@ def _along(points: Array, axis: Array) -> Capsule:
     return Capsule(centre + low * axis, centre + high * axis, radius)
 
 
-def with_inertias(
-    text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None,
-    shapes: bool = True,
-) -> str:
+def with_inertias(text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float],
+        folder: Path | None, shapes: bool = True) -> str:
     """Return the URDF with inertias for moving bodies without inertia in any of their links.
 
     If links of the body have shapes (``<collision>``, or else ``<visual>``), each gets the inertia of the convex hulls
@@ -311,11 +307,10 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 def _bars(root: etree._Element, link: str) -> Array:
     """``(10,)`` parameters of bars from a link's joint to the joints behind the link; a cube if there are none."""
     ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
-    cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
     bodies = []
     for end in far:
-        around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * cube
+        around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * (0.5 * _CUBE)
         bodies.append(convex_hull(np.vstack([around, around + end]), DENSITY))
     return np.sum(bodies, axis=0)
 
@@ -328,8 +323,7 @@ def convex_hull(points: Array, density: float) -> Array:
     try:
         hull = scipy.spatial.ConvexHull(points)
     except scipy.spatial.QhullError:
-        thick = _MIN_HALF_THICKNESS * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 1, 8).T
-        points = (points + thick).reshape(-1, 3)
+        points = (points + _MIN_HALF_THICKNESS * _CUBE[:, None]).reshape(-1, 3)
         try:
             hull = scipy.spatial.ConvexHull(points)
         except scipy.spatial.QhullError:
@@ -342,7 +336,6 @@ def convex_hull(points: Array, density: float) -> Array:
     first = density * volumes @ total / 4
     # The integral of x x^T over a tetrahedron is V / 20 (sum of v v^T over its corners v + s s^T), with s = sum of v.
     second = density / 20 * (
-        np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total)
-    )
+        np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total))
     pseudo_inertia = np.block([[second, first[:, None]], [first[None], np.array([[density * volumes.sum()]])]])
     return from_pseudo_inertia(pseudo_inertia)

@@ -19,10 +19,8 @@ _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _WRITTEN = {  # paths and attributes of the elements that calibration writes
     "link": (
         ("inertial/mass", ("value",)), ("inertial/origin", ("xyz", "rpy")),
-        ("inertial/inertia", URDF_INERTIA),
-    ),
-    "joint": (("dynamics", ("damping", "friction")),),
-}
+        ("inertial/inertia", URDF_INERTIA)),
+    "joint": (("dynamics", ("damping", "friction")),)}
 _MAX_RELATIVE_ROUNDING = 1e-9  # smaller changes of a number come from its notation
 _GROUND, _STANDING = "ground", "standing"  # link, and the joint to the foot
 _PLACED = ("inertial", "visual", "collision")  # elements of a link with an <origin> in its frame
@@ -121,8 +119,7 @@ def inertial_lines(pi: Array) -> list[str]:
     xyz = " ".join(repr(float(value)) for value in com)
     return [
         "<inertial>", f'  <origin xyz="{xyz}" rpy="0 0 0"/>', f'  <mass value="{float(mass)!r}"/>',
-        f"  <inertia {attributes}/>", "</inertial>",
-    ]
+        f"  <inertia {attributes}/>", "</inertial>"]
 
 
 @dataclass(frozen=True)
@@ -226,8 +223,7 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
     if len(bodies) != len(table) + 1 or len(names) != len(table) + 1:
         raise ModelError(
             f"Denavit-Hartenberg table: {len(table)} rows need {len(table) + 1} bodies and names, {len(bodies)} and"
-            f" {len(names)} given; the base comes first"
-        )
+            f" {len(names)} given; the base comes first")
     pairs = zip(names, bodies, strict=True)
     elements = [f'<link name="{link}">{"".join(inertial_lines(body))}</link>' for link, body in pairs]
     for index, row in enumerate(table, start=1):
@@ -238,8 +234,7 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
             f'<joint name="J{index}" type="{joint_type}"><parent link="{names[row.parent]}"/>'
             f'<child link="{names[index]}"/>'
             f'<origin xyz="{_text(row.translation)}" rpy="{_text(pin.rpy.matrixToRpy(row.rotation))}"/>'
-            f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>'
-        )
+            f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>')
     return f'<robot name="{name}">{"".join(elements)}</robot>'
 
 

@@ -28,8 +28,7 @@ _MIN_LINKS_FOR_DENSITY = 3  # fewer links do not define the size of the robot
 _MAX_LENGTH, _MIN_DENSITY_OF_LONG = 10.0, 2e-4  # m, kg/m^3
 _USUAL_LENGTH, _USUAL_DENSITY = 1.0, 8.0  # m, kg/m^3
 _LENGTH_UNITS = (
-    ("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3)
-)  # fmt: skip
+    ("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3))
 # Limits. Joints of the robots of example-robot-data have limits of at most 20 rad and 60 rad/s, except numbers that
 # stand for no limit: powers of ten, and numbers above _MAX_LIMIT.
 _MAX_RANGE, _MAX_LIMIT = 25.0, 1500.0  # rad, or rad/s
@@ -59,23 +58,19 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
     worst = int(np.argmax(gyration))
     found = (
         f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot that"
-        f" is {length:.2g} m long"
-    )
+        f" is {length:.2g} m long")
     if np.median(gyration) > _MAX_GYRATION_RATIO * length:
         raise ModelError(
             f"{found}; inertias seem to be in kg mm^2: multiply all by 1e-6 (by 1e-9, and masses by 1e-3, if they are"
-            " in g mm^2 and g)"
-        )
+            " in g mm^2 and g)")
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
-        remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
-        log_once(f"{found}, which is impossible; {remedy}")
+        log_once(f"{found}, which is impossible; if its inertia is in kg mm^2, multiply it by 1e-6")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
         log_once(
             f"URDF link '{links[heaviest]}': has {mass[heaviest]:.3g} kg, and the robot {mass.sum():.3g} kg on"
-            f" {length:.2g} m; if masses are in {unit}, multiply masses and inertias by {factor}",
-        )
+            f" {length:.2g} m; if masses are in {unit}, multiply masses and inertias by {factor}")
 
 
 def _check_lengths(length: float, mass: float) -> None:
@@ -90,8 +85,7 @@ def _check_lengths(length: float, mass: float) -> None:
         f"URDF: its longest chain of joints is {length:.3g} m long, and its mass is {mass:.3g} kg; lengths seem to be"
         f" in {unit}: multiply xyz of every <origin>, and size, radius, length and scale of every shape, by {factor:g}"
         + (f", masses by {of_mass:g}" if of_mass != 1 else "")
-        + ", and correct inertias, too; or export it again in metres and kilograms"
-    )
+        + ", and correct inertias, too; or export it again in metres and kilograms")
 
 
 def longest_chain(model: pin.Model, from_base: bool = True) -> float:
@@ -127,9 +121,8 @@ class DoubtfulLimits:
         return f"URDF {self.evidence}; {self.remedy}, or set {self.option}"
 
 
-def doubtful_limits(
-    names: tuple[str, ...], limits: JointLimits, slides: Mask, length: float
-) -> tuple[DoubtfulLimits, ...]:
+def doubtful_limits(names: tuple[str, ...], limits: JointLimits, slides: Mask,
+        length: float) -> tuple[DoubtfulLimits, ...]:
     """Position and velocity limits that are impossible in SI units.
 
     Parameters
@@ -150,13 +143,11 @@ def doubtful_limits(
         _doubtful(key, names, values, which & of_type, unit)
         for key, values, which, units in (
             ("position", positions, ranges, _POSITIONS), ("velocity", velocities, speeds, _SPEEDS))
-        for of_type, unit in zip((~slides, slides), units, strict=True) if (which & of_type).any()
-    )
+        for of_type, unit in zip((~slides, slides), units, strict=True) if (which & of_type).any())
 
 
-def _doubtful(
-    key: str, names: tuple[str, ...], values: Array, which: Mask, units: tuple[str, str, float]
-) -> DoubtfulLimits:
+def _doubtful(key: str, names: tuple[str, ...], values: Array, which: Mask,
+        units: tuple[str, str, float]) -> DoubtfulLimits:
     """Limits of the joints ``which``; ``values`` are ``(n, 2)`` for positions, ``(n, 1)`` for velocities."""
     si, looks_like, factor = units
     joints = tuple(name for name, doubtful in zip(names, which, strict=True) if doubtful)
@@ -164,15 +155,13 @@ def _doubtful(
     stated = " to ".join(f"{value:g}" for value in values[worst])
     texts = [", ".join(f"{factor * value:.4g}" for value in row) for row in values[which]]
     option = ", ".join(
-        f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True)
-    )
+        f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True))
     others = f" (and {len(joints) - 1} more)" if len(joints) > 1 else ""
     what = "lower and upper" if key == "position" else "velocity"
     return DoubtfulLimits(
         key, joints, factor,
         f"limits of '{names[worst]}': {key} of {stated} {si} looks like {looks_like}{others}",
-        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF", f"limits.{key}: {{{option}}}",
-    )
+        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF", f"limits.{key}: {{{option}}}")
 
 
 def _power_of_ten(values: Array) -> Mask:
