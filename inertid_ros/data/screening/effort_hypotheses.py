@@ -43,7 +43,7 @@ _KINDS = {
     "coupling": _Kind("efforts of {one} and {other} follow the {speeds} of their speeds", 3, Severity.REJECT),
     "undeclared_load": _Kind("{link} carries about {mass:.2g} kg more than in the URDF", 4, Severity.NOTICE),
     "counterbalance": _Kind(
-        "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 2, Severity.REJECT),
+        "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 0, Severity.REJECT),
     "joint_exchange": _Kind("positions and efforts of {one} fit {other} of the URDF{mutual}"),
     "position_offset": _Kind("torque of gravity on {joint} fits positions shifted by {shift} degrees"),
     "position_unit": _Kind("efforts fit positions in degrees"),
@@ -342,12 +342,14 @@ class EffortComparison:
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Hypotheses that a spring or a weight that the URDF lacks carries the load of a joint."""
         balanced = {term.joint for term in self.robot.layout.terms}
-        heavy = self._turns & (self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max())
-        turning = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
-        for joint in turning:
-            term = UserTerm("counterbalance", self.names[joint], TERM_SHAPES["counterbalance"][0])
-            words, robot = {"joint": self.names[joint]}, self._robot_with(terms=[term])
-            yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
+        heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
+        loaded = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
+        for joint in loaded:
+            shape = "counterbalance" if self._turns[joint] else "polynomial"
+            formulas = TERM_SHAPES[shape][0]
+            words = {"joint": self.names[joint], "shape": shape}
+            robot = self._robot_with(terms=[UserTerm("counterbalance", self.names[joint], formulas)])
+            yield self._other("counterbalance", words, len(loaded), len(formulas), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         pairs = [pair for pair in combinations(range(len(self.names)), 2) if set(pair) & set(joints)]
