@@ -30,7 +30,7 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "effort_sign": _Kind("effort of {joint} has the opposite sign of the URDF's torque"),
-    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
+    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, unlike the URDF's torques"),
     "joint_axis": _Kind("{what} an axis that points the other way"),
     "absolute_angle": _Kind("position of {other} fits its angle {plus} the angle of {one}"),
     "effort_exchange": _Kind("efforts of {one} fit the motion of {other}{mutual}"),
@@ -191,7 +191,8 @@ class EffortComparison:
         one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
         both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
         unsigned = self.counted & one_sign
-        if not (unsigned & both).any() or self.recorded.signs is not None:
+        several = np.count_nonzero(unsigned & (torque.min(axis=0) < -_ONE_SIGN_SHARE * np.abs(torque).max(axis=0))) > 1
+        if not (several or (unsigned & both).any()) or self.recorded.signs is not None:
             return
         signs = np.where(unsigned, np.sign(torque), 1.0)
         for _ in range(_SIGN_ROUNDS):
