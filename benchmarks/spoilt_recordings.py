@@ -152,6 +152,7 @@ def outcome(draw: Draw) -> Outcome | None:
     )
     if found.verdict != "use":
         return found
+    clean = mistake.clean or clean
     right = mistake.right or clean.held_out
     left = held_out_error(result, right)
     clean_error = left if draw.kind == CLEAN else 0.0

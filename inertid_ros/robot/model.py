@@ -19,7 +19,7 @@ from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints, parsing
 from inertid_ros.robot.urdf.joints import Mimic
-from inertid_ros.robot.urdf.shapes import DENSITY, with_inertias
+from inertid_ros.robot.urdf.shapes import DENSITY, as_bars, placeholders, with_inertias
 from inertid_ros.robot.urdf.text import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
@@ -82,8 +82,16 @@ class RobotModel:
 
     @cached_property
     def consistent_body_prior(self) -> Array:
-        """``(nb, 10)`` prior of identification: ``body_prior``, made physically consistent."""
-        return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
+        """``(nb, 10)`` prior of identification: ``body_prior``, made consistent, and bars for placeholder inertias."""
+        bodies = self.body_prior - self.body_locked
+        if self.placeholders.any():
+            bodies = np.where(self.placeholders[:, None], as_bars(self.pinocchio, bodies), bodies)
+        return self.body_locked + nearest_consistent(bodies)
+
+    @cached_property
+    def placeholders(self) -> Mask:
+        """``(nb,)`` bodies whose inertia in the URDF is a placeholder."""
+        return placeholders(self.body_prior - self.body_locked)
 
     @property
     def further_prior(self) -> Array:

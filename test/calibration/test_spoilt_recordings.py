@@ -27,7 +27,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import TermOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent, mass_com_inertia
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.effort_checks import check_efforts
@@ -169,11 +169,25 @@ def test_samples_without_the_torque_of_the_drives_do_not_spoil_the_result():
 
 def test_placeholders_and_wrong_material_of_robots_drawn_at_random():
     rng = np.random.default_rng(0)
-    _, placeholders = drawn_mistake("placeholder inertias", rng)
+    clean, placeholders = drawn_mistake("placeholder inertias", rng)
     _, material = drawn_mistake("wrong material", rng)
     right, wrong = (calibrate(m.case.given, m.case.train, m.case.held_out).gate for m in (placeholders, material))
     assert right.verdict is Verdict.USE, right.summary
+    assert "placeholder_inertia" in [notice.cause for notice in right.notices]
+    assert not clean.given.placeholders.any() and placeholders.case.given.placeholders.all()
     assert wrong.verdict is not Verdict.USE and wrong.reasons[0].cause in material.causes, wrong.summary
+
+
+@pytest.mark.parametrize("seed", [9, 13])
+def test_placeholders_of_any_size_are_replaced_in_the_prior_and_named(seed):
+    """The masses lie within half of the distances to the joints; the prior was 1e-4 or 0.1 kg m^2 for all bodies."""
+    clean, mistake = _drawn_by_the_benchmark("placeholder inertias", seed)
+    given = mistake.case.given
+    radii = [np.sqrt(np.trace(mass_com_inertia(model.consistent_body_prior).inertia, axis1=1, axis2=2)
+        / 2 / model.body_prior[:, 0]) for model in (clean.given, given)]
+    ratios = radii[1] / radii[0]
+    assert given.placeholders.all() and is_consistent(given.consistent_body_prior).all()
+    assert 0.25 < np.median(ratios) < 4.0, ratios
 
 
 def test_who_leans_on_the_robot_for_a_while_is_named_with_the_time():

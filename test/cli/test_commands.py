@@ -112,6 +112,9 @@ def test_validate_judges_results_and_urdfs(result, files, capsys):
     given = json.loads(out)
     assert status == 0 and "prior" not in given
     assert given["validation"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
+    assert given["verdict"] == "use with care" and given["reasons"][0]["cause"] == "above_noise"
+    status, out, _ = _run("validate", files / "truth.urdf", files / "b.npz", "--json", capsys=capsys)
+    assert status == 0 and json.loads(out)["verdict"] == "use"
     better = ("validate", files / "truth.urdf", files / "a.npz", files / "b.npz", "--urdf", files / "given.urdf")
     assert _run(*better, capsys=capsys)[0] == 0
 

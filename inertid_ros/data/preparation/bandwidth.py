@@ -56,8 +56,8 @@ class Spectrum(NamedTuple):
     tail_hz : (n,), acceleration between ``5 motion_hz`` and this frequency has a twentieth of the power of
         acceleration below ``5 motion_hz`` [Hz].
     rate_hz : lowest sample rate of the pieces [Hz].
-    slowest_hz : lowest rate of new positions among joints that keep their values for longer than the other joints
-        [Hz].
+    new_hz : (n,), rate of new positions of joints that keep their values for longer than the other joints [Hz];
+        infinite for the others.
     """
 
     motion_hz: Array
@@ -68,7 +68,7 @@ class Spectrum(NamedTuple):
     power_hz: Array
     tail_hz: Array
     rate_hz: float
-    slowest_hz: float = np.inf
+    new_hz: Array = np.array(np.inf)  # noqa: RUF012
 
 
 def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Array, float]:
@@ -234,13 +234,15 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     far = joints.amplitude > _LINEAR_AMPLITUDE
     far = far if far.any() else moves
     fastest = _fastest(joints.motion_hz[far])
-    noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[far], 1e-300)
-    power = joints.acceleration_power[far]
+    timely = far & np.isinf(joints.new_hz)  # interpolation between new values hides their noise
+    timely = timely if timely.any() else far
+    noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[timely], 1e-300)
+    power = joints.acceleration_power[timely]
     little = (5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2
     little_noise = min(float(np.median(little)), _MAX_NOISY_RATIO * float(little.min()))
     tail = float(np.median(joints.tail_hz[far]))
     wanted = min(little_noise, _REVERSAL_BAND_RATIO * fastest, float(joints.power_hz[moves].max()), tail)
-    wanted = min(wanted, MAX_CUTOFF_PER_RATE * joints.slowest_hz)
+    wanted = min(wanted, MAX_CUTOFF_PER_RATE * float(np.min(joints.new_hz)))
     if base is None:
         wanted = max(wanted, _PRODUCT_BAND_RATIO * fastest)
     else:
@@ -271,7 +273,7 @@ def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tup
     whole, calm = spectrum(*joints), without_rare_leaps(joints)
     if len(calm) > len(joints):  # leave out leaps that raise the bandwidth
         whole = min(whole, spectrum(*calm), key=automatic_cutoff)
-    whole = whole._replace(slowest_hz=min(recorded.slowest_hz for recorded in recordings))
+    whole = whole._replace(new_hz=np.min([recorded.new_hz for recorded in recordings], axis=0))
     return whole, spectrum(*bases) if bases else None
 
 

@@ -29,6 +29,7 @@ _CARE_SHARE = 0.02  # replaced share of a channel's samples
 _CARE_GAP_SHARE = 0.1  # share of the recording's time that gaps take
 _MIN_NOTED_SPIKES = 5  # fewer may be the first samples of transients, and are harmless
 _MAX_EXCEPTION_SHARE = 0.1  # share of flagged samples; with more, they are typical of the channel and stay
+_ABRUPT_NOISES = 3.0  # second difference of an abrupt motion over the noise, and steps, of a position
 _MIN_QUANTA = 20  # quanta in a channel's range; with fewer, rounding exceeds 4 % of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # share of finite samples in a usable channel
 _FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of",
@@ -54,8 +55,8 @@ class CleanChannels:
     faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
     held : number of samples for which the median joint in motion keeps its position; 1 if every sample is new.
-    slowest_hz : lowest rate of new positions among joints that keep their values for longer than the other joints
-        [Hz].
+    new_hz : (n,), rate of new positions of joints that keep their values for longer than the other joints [Hz];
+        infinite for the others.
     """
 
     name: str
@@ -67,7 +68,7 @@ class CleanChannels:
     without_effort: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
     held: int = 1
-    slowest_hz: float = np.inf
+    new_hz: Array = field(default_factory=lambda: np.array(np.inf))
 
     @property
     def period(self) -> float:
@@ -124,6 +125,8 @@ class CleanChannels:
                 self.noise[channel] = channel_faults.ChannelNoise.from_values(values, steps)
             noise = self.noise[channel]
             dropped, spikes = channel_faults.dropouts(values, noise), _spikes(self.time, channel, values, noise)
+            if channel == "effort":  # a motion that snaps needs these efforts
+                spikes &= ~_accelerating(self.channels["position"], self.noise["position"])[:, None]
             held = channel_faults.held(values, channel == "effort", noise)
             dropped |= off[:, None] & (channel == "effort")
             faults = {"dropouts": lost | dropped, "stuck_channel": held, "spikes": spikes}
@@ -207,13 +210,13 @@ class CleanChannels:
         position = self.channels["position"]
         held = channel_faults.samples_held(position)
         self.held = int(np.quantile(held, 0.5, method="lower"))
+        self.new_hz = np.where(held > self.held, 1 / (held * self.period), np.inf)
         if self.held > 1:
             evidence = f"in motion, positions keep each value for {self.held} samples"
             self._add("repeated_states", evidence, case="positions")
         for joint in np.flatnonzero(held > self.held).tolist():
             new = np.flatnonzero(np.diff(position[:, joint], prepend=np.nan))
             position[:, joint] = np.interp(self.time, self.time[new], position[new, joint])
-            self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * self.period))
             evidence = f"in motion, only the position of {joints[joint]} keeps each value for {held[joint]} samples"
             self._add("repeated_states", evidence, (joints[joint],), case="alone")
 
@@ -318,6 +321,15 @@ def _spikes(time: Array, channel: str, values: Array, noise: channel_faults.Chan
     """Flag spikes ``(N, n)`` of a channel, except in columns with many spikes."""
     flags = channel_faults.spikes(values, noise, time if channel == "position" else None)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
+
+
+def _accelerating(position: Array, noise: channel_faults.ChannelNoise) -> Mask:
+    """Flag samples ``(N,)`` near which a joint accelerates far more than in nine tenths of the samples."""
+    second = np.abs(np.diff(position, 2, axis=0, prepend=position[:1], append=position[-1:]))
+    usual = np.quantile(second, 1 - _MAX_EXCEPTION_SHARE, axis=0)
+    abrupt = np.any(second > np.maximum(noise.threshold * usual, _ABRUPT_NOISES * noise.scale), axis=1)
+    reach = channel_faults.HALF_WINDOW
+    return np.convolve(abrupt, np.ones(2 * reach + 1))[reach : reach + len(position)] > 0
 
 
 def _without_effort(position: Array, effort: Array, passive: bool) -> Mask:

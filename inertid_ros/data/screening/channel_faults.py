@@ -13,7 +13,7 @@ _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
 _ROUNDING_SHARE = 1e-9  # share of the range of a channel; smaller steps are rounding
 _QUANTUM_QUANTILE = 0.1  # quantile of the non-zero steps: one quantum if a channel is quantised
 # Spikes.
-_HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
+HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
 _SAMPLES_PER_PASS = 8192  # their windows fit the cache
 _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4))
@@ -115,9 +115,9 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     If stamps ``(N,)`` are given, in units of the median step, the slope of the window is removed first.
     """
     if time is None:
-        padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
+        padded, stamps = np.pad(column, HALF_WINDOW, mode="symmetric"), None
     else:  # a reflection through the end point keeps the slope
-        padded, stamps = (np.pad(x, _HALF_WINDOW, mode="reflect", reflect_type="odd") for x in (column, time))
+        padded, stamps = (np.pad(x, HALF_WINDOW, mode="reflect", reflect_type="odd") for x in (column, time))
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _SAMPLES_PER_PASS):
         rows = slice(start, min(start + _SAMPLES_PER_PASS, len(column)))
@@ -125,9 +125,9 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
         if stamps is not None:  # median slope of the neighbours and of the ends
             times, pairs = _windows(stamps, rows), [*zip(range(6), range(1, 7), strict=True), (0, 6)]
             slope = median_of_seven([(window[j] - window[i]) / (times[j] - times[i]) for i, j in pairs])
-            window = [values - slope * (at - times[_HALF_WINDOW]) for values, at in zip(window, times, strict=True)]
+            window = [values - slope * (at - times[HALF_WINDOW]) for values, at in zip(window, times, strict=True)]
         middle = median_of_seven(window)
-        distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
+        distance[rows] = np.abs(window[HALF_WINDOW] - middle)
         nearby = MAD_TO_DEVIATION * median_of_seven([np.abs(values - middle) for values in window])
         deviation[rows] = np.maximum(nearby, _SLOPE_SHARE * np.abs(slope))
     return distance, deviation
@@ -135,7 +135,7 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
 
 def _windows(padded: Array, rows: slice) -> list[Array]:
     """Windows of seven samples centred at ``rows``, as one array for each place in the window."""
-    return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
+    return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * HALF_WINDOW + 1)]
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:

@@ -30,7 +30,7 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "effort_sign": _Kind("effort of {joint} has the opposite sign of the URDF's torque"),
-    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, but the URDF's torques have both"),
+    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, unlike the URDF's torques"),
     "joint_axis": _Kind("{what} an axis that points the other way"),
     "absolute_angle": _Kind("position of {other} fits its angle {plus} the angle of {one}"),
     "effort_exchange": _Kind("efforts of {one} fit the motion of {other}{mutual}"),
@@ -43,7 +43,7 @@ _KINDS = {
     "coupling": _Kind("efforts of {one} and {other} follow the {speeds} of their speeds", 3, Severity.REJECT),
     "undeclared_load": _Kind("{link} carries about {mass:.2g} kg more than in the URDF", 4, Severity.NOTICE),
     "counterbalance": _Kind(
-        "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 2, Severity.REJECT),
+        "a torque that depends on the position of {joint} acts in addition to the URDF's bodies", 0, Severity.REJECT),
     "joint_exchange": _Kind("positions and efforts of {one} fit {other} of the URDF{mutual}"),
     "position_offset": _Kind("torque of gravity on {joint} fits positions shifted by {shift} degrees"),
     "position_unit": _Kind("efforts fit positions in degrees"),
@@ -191,7 +191,8 @@ class EffortComparison:
         one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
         both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
         unsigned = self.counted & one_sign
-        if not (unsigned & both).any() or self.recorded.signs is not None:
+        several = np.count_nonzero(unsigned & (torque.min(axis=0) < -_ONE_SIGN_SHARE * np.abs(torque).max(axis=0))) > 1
+        if not (several or (unsigned & both).any()) or self.recorded.signs is not None:
             return
         signs = np.where(unsigned, np.sign(torque), 1.0)
         for _ in range(_SIGN_ROUNDS):
@@ -342,12 +343,14 @@ class EffortComparison:
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Hypotheses that a spring or a weight that the URDF lacks carries the load of a joint."""
         balanced = {term.joint for term in self.robot.layout.terms}
-        heavy = self._turns & (self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max())
-        turning = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
-        for joint in turning:
-            term = UserTerm("counterbalance", self.names[joint], TERM_SHAPES["counterbalance"][0])
-            words, robot = {"joint": self.names[joint]}, self._robot_with(terms=[term])
-            yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
+        heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
+        loaded = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
+        for joint in loaded:
+            shape = "counterbalance" if self._turns[joint] else "polynomial"
+            formulas = TERM_SHAPES[shape][0]
+            words = {"joint": self.names[joint], "shape": shape}
+            robot = self._robot_with(terms=[UserTerm("counterbalance", self.names[joint], formulas)])
+            yield self._other("counterbalance", words, len(loaded), len(formulas), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         pairs = [pair for pair in combinations(range(len(self.names)), 2) if set(pair) & set(joints)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: 
     if all(finding.subjects or finding.cause != "mass_implausible" for finding in masses):
         yield from _weight_on_joints(estimate, loaded)
     yield from _places(estimate, loaded)
-    for check in (_friction, _no_friction, _stiffness, _delay):
+    for check in (_placeholders, _friction, _no_friction, _stiffness, _delay):
         yield from check(estimate)
 
 
@@ -155,6 +156,15 @@ def _nearest(mass: float, before: float, deviation: float) -> float:
 
 def _weight(mass: float, deviation: float) -> str:
     return f"{mass:.4g} kg (standard deviation {deviation:.3g} kg)"
+
+
+def _placeholders(estimate: Estimate) -> Iterator[Finding]:
+    """Report bodies with a placeholder in place of their inertia."""
+    model = estimate.model
+    if names := list(compress(model.link_names, model.placeholders)):
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        evidence = f"{', '.join(names[:_MAX_NAMES])}{more} have the same inertia in the URDF, about every axis"
+        yield Finding.with_remedy("placeholder_inertia", Severity.NOTICE, evidence, *names)
 
 
 def _friction(estimate: Estimate) -> Iterator[Finding]:

@@ -210,7 +210,7 @@ def check_errors(
 
     Parameters
     ----------
-    prior : errors of the prior of ``equations.model``; None without a comparison
+    prior : errors of the prior of ``equations.model``; None if the parameters are those of a URDF
     scale : size of each channel's torque, with which errors are compared
     expected : measured error ``(c,)`` over the samples that a fit would use, and the error ``(c,)`` predicted from the
         fit's residuals and covariance
@@ -233,6 +233,10 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, prior_name: s
     if not error < _USELESS_ERROR:
         evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself, worse than predicting zero"
         yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=case)
+    noise = _MAX_NOISE_FACTOR * np.linalg.norm(np.nan_to_num(calibrated.noise))
+    if prior is None and _WORSE_SHARE < error < _USELESS_ERROR and np.linalg.norm(calibrated.rms_error) > noise:
+        evidence = f"the {quantity} error of the URDF is {100 * error:.2f} % over all channels"
+        yield Finding.with_remedy("above_noise", Severity.CARE, evidence, case=case or "urdf")
     if prior is not None and not error < prior.relative_error:
         added = float(np.sqrt(error**2 - prior.relative_error**2))
         severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT

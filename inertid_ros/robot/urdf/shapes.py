@@ -14,9 +14,9 @@ import pinocchio as pin
 import scipy
 from lxml import etree
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, log_once, one_line
-from inertid_ros.core.inertial_parameters import from_pseudo_inertia
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, from_pseudo_inertia, mass_com_inertia
 from inertid_ros.robot.urdf import parsing, text as markup
 from inertid_ros.robot.urdf.joints import rigidly_joined
 from inertid_ros.robot.urdf.meshes import Mesh, locate_mesh, mesh_file, read_meshes
@@ -27,6 +27,7 @@ _MAX_MEAN_EXCESS = 0.006  # m; a shape is cut in two if its capsule is farther o
 _MAX_CUTS = 3  # at most 2**_MAX_CUTS capsules for one shape
 _CENTRING_STEPS = 12
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
+_SAME_INERTIA, _MIN_PLACEHOLDERS = 1e-6, 3  # relative difference of placeholders, their least number
 _BAR_WIDTH_RATIO = 0.2  # width over length of the bar that replaces a link without shape
 _MIN_BAR_SIZE = 0.04  # m; width and length
 _MIN_HALF_THICKNESS = 1e-3  # m; added to flat shapes
@@ -313,6 +314,27 @@ def _bars(root: etree._Element, link: str) -> Array:
         around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * (0.5 * _CUBE)
         bodies.append(convex_hull(np.vstack([around, around + end]), DENSITY))
     return np.sum(bodies, axis=0)
+
+
+def placeholders(bodies: Array) -> Mask:
+    """Flag bodies of ``(nb, 10)`` with the inertia of at least half of the bodies that is the same about every axis."""
+    inertia = mass_com_inertia(bodies).inertia
+    size = float(np.median(np.trace(inertia, axis1=1, axis2=2))) / 3
+    alike = np.abs(inertia - size * np.eye(3)).max(axis=(1, 2)) < _SAME_INERTIA * abs(size)
+    return np.asarray(alike & (alike.sum() >= max(_MIN_PLACEHOLDERS, 0.5 * len(alike))))
+
+
+def as_bars(robot: pin.Model, bodies: Array) -> Array:
+    """Moving bodies ``(nb, 10)`` with their masses and centres, and the inertia of bars from these to the joints."""
+    masses, centres, inertia = mass_com_inertia(bodies)
+    for body, (mass, centre) in enumerate(zip(masses, centres, strict=True)):
+        behind = [placement.translation for placement, parent in zip(robot.jointPlacements, robot.parents, strict=True)
+            if parent == body + 1]
+        ends = np.vstack([np.zeros(3), *behind]) - centre
+        width = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(ends, axis=1).max()), _MIN_BAR_SIZE)
+        squares = mass / 3 * (ends.T @ ends / len(ends) + width**2 * np.eye(3))
+        inertia[body] = np.trace(squares) * np.eye(3) - squares
+    return from_mass_com_inertia(masses, centres, inertia)
 
 
 def convex_hull(points: Array, density: float) -> Array:

@@ -5,8 +5,9 @@ import pytest
 import scipy
 from support.recordings.synthetic import random_motion
 
-from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum, without_rare_leaps
+from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectra, spectrum, without_rare_leaps
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
+from inertid_ros.data.preparation.recorded_channels import CleanChannels
 
 
 @pytest.mark.parametrize("rate", [50.0, 200.0, 1000.0])
@@ -43,6 +44,21 @@ def test_a_logger_that_stamps_states_at_a_rate_of_its_own_does_not_set_the_cutof
     even = np.arange(stamps[new][0], stamps[-1], period)
     recorded = scipy.interpolate.CubicSpline(stamps[new], positions)(even)
     assert 5 * base_hz <= automatic_cutoff(spectrum((recorded, period))) <= max(1.2, 50 * base_hz)
+
+
+@pytest.mark.parametrize("every", [2, 5, 12])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_joint_whose_values_are_held_does_not_raise_the_cutoff(every, seed):
+    """Interpolation between new values hides their noise."""
+    rng, time, joints = np.random.default_rng(seed), np.arange(0, 20, 0.004), np.arange(6)
+    q = random_motion(rng, 6).sample(time)[0] + rng.uniform(5e-5, 2e-4, 6) * rng.normal(size=(len(time), 6))
+    joint = int(rng.integers(6))
+    late = q.copy()
+    late[:, joint] = q[np.arange(len(time)) // every * every, joint]
+    clean = CleanChannels("", time)
+    clean.add_joints({"position": late}, list("abcdef"), np.ones(6, dtype=bool))
+    assert clean.new_hz[joint] == pytest.approx(250 / every) and np.isinf(clean.new_hz[joints != joint]).all()
+    assert automatic_cutoff(spectra([clean])[0]) <= automatic_cutoff(spectrum((q[:, joints != joint], 0.004)))
 
 
 def test_spectrum_of_a_joint_at_rest_shows_no_motion():

@@ -154,6 +154,26 @@ def test_what_was_replaced_is_marked_counted_and_close_to_what_was_lost():
     assert "effort lacks values of a (" in str(found["dropouts"])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_efforts_of_a_motion_that_snaps_are_no_spikes(seed):
+    """A gripper snaps in 22 samples, its encoder is coarse, and its effort is its inertia; the arm beside it moves."""
+    rng, since = np.random.default_rng(seed), TIME % 2.0
+    x = np.clip(since / 0.11, 0.0, 1.0)
+    open_share = x**3 * (10 - 15 * x + 6 * x**2)
+    way = np.where(TIME % 4.0 < 2.0, 1.0, -1.0)
+    position = _signals(seed, 1e-5)[:, :1].repeat(2, 1)
+    position[:, 1] = np.round((0.5 + way * (open_share - 0.5)) / 4e-4) * 4e-4
+    effort = _signals(seed, 1e-5)[:, 1:].repeat(2, 1)
+    effort[:, 1] = way * x * (1 - x) * (1 - 2 * x) + 1e-4 * rng.normal(size=len(TIME))
+    wrong = np.flatnonzero((since > 0.5) & (rng.random(len(TIME)) < 0.01))
+    rows = np.s_[::4]  # 50 Hz: a snap has five samples
+    effort[wrong, 0] += 50.0
+    clean = CleanChannels("file.npz", TIME[rows])
+    clean.add_joints({"position": position[rows], "effort": effort[rows]}, ("a", "b"), np.ones(2, dtype=bool))
+    assert not clean.replaced["effort"][:, 1].any()
+    assert clean.replaced["effort"][wrong[wrong % 4 == 0] // 4, 0].all()
+
+
 def test_a_clean_recording_has_no_findings():
     clean = _cleaned()
     assert not clean.findings and not clean.without_effort.any()

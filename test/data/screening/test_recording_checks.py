@@ -23,6 +23,7 @@ from inertid_ros.data.screening.channel_checks import (
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.stamp_checks import check_stamps
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import load_model
 
 
@@ -180,6 +181,20 @@ def test_a_counterbalance_that_is_declared_explains_what_gravity_does_not():
     spring = TermOptions("joint1", expressions=("sin(q)",))
     declared = load_model(case.given.urdf, RobotOptions(terms={"counterbalance": spring}))
     assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_spring_on_a_slide_is_named_with_its_shape(seed):
+    """It carries most of the weight of a lift, and more of it the lower the lift is."""
+    rng, model = np.random.default_rng(seed), load_model(lift_with_an_arm())
+    time = np.arange(0.0, 20.0, 0.01)
+    q, v, a = random_motion(rng, 3).sample(time)
+    effort = rigid_torque(model, model.body_prior, q, v, a) + 3.0 * np.sign(v)
+    effort[:, 0] += rng.uniform(100.0, 200.0) * q[:, 0] ** 2 - rng.uniform(50.0, 100.0) * q[:, 0]
+    recording = Recording(model.joint_names, time, q, effort, name="lift")
+    found = check_efforts(prepare(recording, model), model)
+    assert [finding.cause for finding in found] == ["counterbalance"], found
+    assert found[0].subjects == ("rise",) and "shape: polynomial" in found[0].remedy
 
 
 def lift_with_an_arm() -> str:

@@ -98,12 +98,15 @@ class Mistake:
     right : tuple of Recording
         Held-out recordings as they are to be predicted, where it is the URDF that is wrong; else those of the clean
         case.
+    clean : Case or None
+        The same motions of the same robot without the mistake, where these are not those of the clean case.
     """
 
     drawn: str
     case: Case
     causes: tuple[str, ...] = ()
     right: tuple[Recording, ...] = ()
+    clean: Case | None = None
 
 
 def one_sign(case: Case, rng: Rng) -> Mistake:
@@ -467,16 +470,17 @@ def friction_sweeps(case: Case, rng: Rng) -> Mistake:
     low, high = joint_ranges(robot.given)
     time, share = np.arange(0.0, seconds, 1 / (4 * robot.rate_hz)), float(rng.uniform(0.005, 0.03))
     begin, end = (time > 0.5) & (time < 0.5 + ramp), (time > seconds - 0.5 - ramp) & (time < seconds - 0.5)
-    recordings = []
+    complete, recordings = [], []
     for joint in range(robot.given.joints):
         q, v, a = (np.zeros((len(time), robot.given.joints)) for _ in range(3))
         a[:, joint] = 0.8 * (high - low)[joint] / (seconds - 1.0 - ramp) / ramp * (begin.astype(float) - end)
         v[:, joint] = np.cumsum(a[:, joint]) * (time[1] - time[0])
         q[:, joint] = np.cumsum(v[:, joint]) * (time[1] - time[0])
         q += 0.5 * (low + high) - 0.5 * q[-1]
-        recordings.append(numbered_on(robot.record(time, (q, v, a), rng, f"sweep {joint + 1}"),
-                                      rng.random(len(time)) > share))  # fmt: skip
-    return Mistake(f"{share:.1%}", replace(case, train=tuple(recordings)), ("lost_rows",))
+        complete.append(robot.record(time, (q, v, a), rng, f"sweep {joint + 1}"))
+        recordings.append(numbered_on(complete[-1], rng.random(len(time)) > share))
+    spoilt, clean = (replace(case, train=tuple(some)) for some in (recordings, complete))
+    return Mistake(f"{share:.1%}", spoilt, ("lost_rows",), clean=clean)
 
 
 def snapping_gripper(case: Case, rng: Rng) -> Mistake:
@@ -493,9 +497,10 @@ def snapping_gripper(case: Case, rng: Rng) -> Mistake:
     given = load_model(described.urdf.replace("</robot>", finger), described.options)
     robot = replace(drawn_robot(given, rng), position_noise=0.0, with_velocity=False)
     step, snaps = 2 * np.pi / 2 ** int(rng.integers(12, 15)), given.joint_names.index("snaps")
-    time, period, taken = np.arange(0.0, 60.0, 1 / 50), float(rng.uniform(1.5, 4.0)), float(rng.uniform(0.1, 0.2))
+    time, period, taken = np.arange(0.0, 60.0, 1 / 250), float(rng.uniform(1.5, 4.0)), float(rng.uniform(0.1, 0.2))
 
-    def snapping(name: str) -> Recording:
+    def snapping(name: str) -> tuple[Recording, Recording]:
+        """A recording at 50 Hz with coarse encoders, and a fine one of the same motion, to show the right torque."""
         q, v, a = drawn_motion(given, time, rng)
         since = time + rng.uniform(0, period)
         x = np.clip(since % period / taken, 0.0, 1.0)
@@ -503,12 +508,14 @@ def snapping_gripper(case: Case, rng: Rng) -> Mistake:
         q[:, snaps] = 0.5 + way * (x**3 * (10 - 15 * x + 6 * x**2) - 0.5)
         v[:, snaps] = way * 30 * x**2 * (1 - x) ** 2 / taken
         a[:, snaps] = way * 60 * x * (1 - x) * (1 - 2 * x) / taken**2
-        recording = robot.record(time, (q, v, a), rng, name)
-        return replace(recording, position=np.round(recording.position / step) * step)
+        fine = robot.record(time, (q, v, a), rng, name)
+        coarse = fine.select(np.arange(len(time)) % 5 == 0)
+        return replace(coarse, position=np.round(coarse.position / step) * step), fine
 
-    train, held_out = snapping("snaps 1"), snapping("snaps 2")
+    recordings = zip(snapping("snaps 1"), snapping("snaps 2"), strict=True)
+    coarse, fine = (replace(case, given=given, train=(one,), held_out=(other,)) for one, other in recordings)
     drawn = f"on {link} in {taken:.2f} s every {period:.1f} s, {step:.1g} rad"
-    return Mistake(drawn, replace(case, given=given, train=(train,), held_out=(held_out,)), (), (held_out,))
+    return Mistake(drawn, coarse, (), fine.held_out, fine)
 
 
 def second_publisher(case: Case, rng: Rng) -> Mistake:
