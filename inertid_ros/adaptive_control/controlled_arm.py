@@ -79,25 +79,18 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
             if link not in model.link_names:
                 raise ModelError(
                     f"control.{key} names '{link}', which is not a moving link; moving links:"
-                    f" {', '.join(model.link_names)}"
-                )
+                    f" {', '.join(model.link_names)}")
     limit = np.array(model.limits.effort)
     limited = np.isfinite(limit) & (limit > 0)
     if not limited.all():
         joint = model.joint_names[int(np.argmin(limited))]
         raise ModelError(f"URDF joint '{joint}': has no effort limit, which torque control needs; add it")
     adaptation = AdaptationOptions(
-        bandwidth=options.bandwidth,
-        speed=options.speed,
-        law=Law[options.law.upper()],
+        bandwidth=options.bandwidth, speed=options.speed, law=Law[options.law.upper()],
         adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
-        bounds=link_bounds(model, estimate.bodies, options),
-        largest_factor=options.largest_factor,
-        friction_weight=options.friction_weight,
-        effort_limit=options.effort_fraction * limit,
-        tracking=Tracking[options.controller_type.upper()],
-        dead_zone=options.dead_zone,
-    )
+        bounds=link_bounds(model, estimate.bodies, options), largest_factor=options.largest_factor,
+        friction_weight=options.friction_weight, effort_limit=options.effort_fraction * limit,
+        tracking=Tracking[options.controller_type.upper()], dead_zone=options.dead_zone)
     return AdaptiveController(model, estimate.bodies, adaptation, estimate.drives)
 
 
@@ -154,8 +147,7 @@ class EffortWatch:
         if speed[joint] > 0:
             return (
                 f"joint '{self._names[joint]}' moves at {abs(velocity[joint]):.3g} rad/s or m/s, its limit is"
-                f" {self._velocity[joint]:.4g}; find the cause of this motion"
-            )
+                f" {self._velocity[joint]:.4g}; find the cause of this motion")
         duration = now - self._since
         joint = int(np.argmax(duration))
         return f"the arm could not follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
@@ -167,8 +159,7 @@ class EffortWatch:
             return problem
         return (
             f"{problem}; joint '{self._names[joint]}' is at its effort limit {self._effort[joint]:.4g} N m or N: the"
-            " payload is too heavy for this pose, or the arm is blocked; remove the payload or the obstacle"
-        )
+            " payload is too heavy for this pose, or the arm is blocked; remove the payload or the obstacle")
 
 
 class TorqueTransition:
@@ -227,14 +218,8 @@ class ControlledArm:
     """
 
     def __init__(
-        self,
-        controller: AdaptiveController,
-        model: RobotModel,
-        limits: LimitOptions,
-        options: EffortControlOptions,
-        monitor: StateMonitorOptions,
-        begin: StateSample,
-    ) -> None:
+            self, controller: AdaptiveController, model: RobotModel, limits: LimitOptions,
+            options: EffortControlOptions, monitor: StateMonitorOptions, begin: StateSample) -> None:
         motion, urdf = motion_limits(model, limits), model.limits
         lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
         upper = np.where(np.isfinite(urdf.upper), urdf.upper, motion.upper)
@@ -355,8 +340,7 @@ class ControlledArm:
             return self._effort_without_states()
         adapt = self.accepts and self._transition.ended(now)
         effort = self.controller.step(
-            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
-        )
+            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt)
         self._watch.saturate(now, self.controller.saturated)
         effort = self._transition.smoothed(effort, now)
         self._recent.append((now, asked, effort))

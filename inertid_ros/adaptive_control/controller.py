@@ -70,8 +70,7 @@ class CalibratedDrives:
         if self.model.layout.rotors:
             raise IdentificationError(
                 "adaptation: rotors that are separate bodies are not compensated; give a calibration without"
-                " robot.rotors"
-            )
+                " robot.rotors")
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Torque ``(n,)`` of all drives [N m or N] at position, velocity and acceleration ``(n,)``."""
@@ -196,8 +195,7 @@ class ComputedTorque(TrackingLaw):
         zero = np.zeros_like(q)
         columns = [
             pin.computeJointTorqueRegressor(self._model, self._data, q, zero, unit) @ bodies.ravel()
-            for unit in np.vstack([zero, np.eye(len(q))])
-        ]
+            for unit in np.vstack([zero, np.eye(len(q))])]
         return np.array(columns[1:]).T - columns[0][:, None]
 
 
@@ -289,12 +287,8 @@ class AdaptiveController:
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        bodies: Array,
-        options: AdaptationOptions | None = None,
-        drives: CalibratedDrives | None = None,
-    ) -> None:
+            self, model: RobotModel, bodies: Array, options: AdaptationOptions | None = None,
+            drives: CalibratedDrives | None = None) -> None:
         if model.free:
             raise IdentificationError("adaptation: the robot has a free base; give a robot on a fixed base")
         if not is_consistent(bodies).all():
@@ -310,9 +304,7 @@ class AdaptiveController:
         self._tracking: TrackingLaw = kind(model, self._first, self.options.bandwidth)
         self._adapted = np.array(self.options.adapted or range(len(bodies)), dtype=int)
 
-    def step(
-        self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True
-    ) -> Array:
+    def step(self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True) -> Array:
         """Return the torque ``(n,)`` at a measured state, ``dt`` seconds after the last step; adapt if ``adapt``.
 
         Raises

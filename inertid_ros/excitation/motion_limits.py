@@ -43,8 +43,7 @@ class MotionLimits:
             if lower >= upper:
                 raise ExcitationError(
                     f"joint '{joint}': position range {lower:g} to {upper:g} has no width; widen limits.position or"
-                    " lower limits.position_margin"
-                )
+                    " lower limits.position_margin")
 
     @property
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
@@ -75,8 +74,7 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     if unstated:
         log_once(
             f"URDF joints without a velocity limit: {', '.join(unstated)}; their limit is {options.default_velocity:g}"
-            " rad/s or m/s (limits.default_velocity); set limits.velocity to change it",
-        )
+            " rad/s or m/s (limits.default_velocity); set limits.velocity to change it")
     velocity = np.where(unlimited, options.default_velocity, urdf.velocity)
     effort = np.array(urdf.effort)
     acceleration = np.full(len(names), options.default_acceleration)
@@ -113,8 +111,7 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
             log_once(
                 f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, the"
                 f" URDF's limits minus limits.position_margin ({options.position_margin:g}); the joint stays within"
-                " these limits",
-            )
+                " these limits")
         lower[joint], upper[joint] = max(low, lower[joint]), min(high, upper[joint])
     _check_ranges(model, options, lower, upper)
     return lower, upper
@@ -154,8 +151,7 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
                 f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
                 " it cannot move"
                 + (f" (and {len(joints) - 1} more)" if len(joints) > 1 else "")
-                + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
-            )
+                + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}")
 
 
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
@@ -182,5 +178,4 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
             raise ExcitationError(
                 f"joint '{limits.joint_names[joint]}': {channel} {values[side, joint]:.6g} {unit} at"
                 f" {times[side, joint]:.3f} s is beyond its limit {(lower, upper)[side][joint]:.6g} {unit}; plan"
-                " within the limits or correct them"
-            )
+                " within the limits or correct them")

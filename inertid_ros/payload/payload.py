@@ -112,12 +112,8 @@ class _Data:
 
 @one_thread()
 def identify_payload(
-    robot: CalibratedRobot,
-    tool: ToolFrame,
-    loaded: Sequence[Samples],
-    reference: Sequence[Samples] = (),
-    drift: FrictionDrift | None = None,
-) -> Payload:
+        robot: CalibratedRobot, tool: ToolFrame, loaded: Sequence[Samples], reference: Sequence[Samples] = (),
+        drift: FrictionDrift | None = None) -> Payload:
     """Identify the payload of a calibrated robot from ordinary motion; resting joints do not count.
 
     Parameters
@@ -137,8 +133,7 @@ def identify_payload(
     variances = [robot.deviation**2 / np.maximum(band_fraction(kind.recordings), 1e-3) for kind in data]
     for _ in range(_NOISE_ITERATIONS):
         weighted = [
-            (kind.information, 1 / np.sqrt(variance)) for kind, variance in zip(data, variances, strict=True)
-        ]
+            (kind.information, 1 / np.sqrt(variance)) for kind, variance in zip(data, variances, strict=True)]
         equations = payload_equations(robot, tool, weighted, drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
         # Noise from the residuals of this estimate gives the weights of the next estimate.
@@ -153,12 +148,10 @@ def identify_payload(
         com=tuple(Quantity.from_samples(bodies.com[:, axis]) for axis in range(3)),
         inertia=tuple(
             Quantity.from_samples(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
-            for row, column in _ELEMENTS.values()
-        ),
+            for row, column in _ELEMENTS.values()),
         covariance=np.cov(from_mass_com_inertia(*bodies).T),
         residual_deviation=noise[0][1],
-        equations=equations,
-    )
+        equations=equations)
 
 
 def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
@@ -196,8 +189,7 @@ def payload_content(payload: Payload) -> dict[str, Any]:
         "inertia": dict(zip(_ELEMENTS, map(_quantity, payload.inertia), strict=True)),
         "parameters": payload.parameters,
         "covariance": payload.covariance,
-        "as_robots_take_it": as_robots_take_it(payload),
-    }
+        "as_robots_take_it": as_robots_take_it(payload)}
 
 
 def as_robots_take_it(payload: Payload) -> dict[str, Any]:
@@ -226,14 +218,12 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
             "m": mass,
             "cog": com,
             "inertia": ur,
-            "script": f"set_target_payload({mass:.4f}, {_numbers(com)}, {_numbers(ur)})",
-        },
+            "script": f"set_target_payload({mass:.4f}, {_numbers(com)}, {_numbers(ur)})"},
         "setLoad": {
             "load_mass": mass,
             "F_x_Cload": com,
             "load_inertia": by_columns,
-            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})",
-        },
+            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})"},
         "endeffector-config.json": {
             "id": "payload", "name": "payload", "color": "#808080", "mass": mass, "centerOfMass": com,
             "transformation": np.eye(4).ravel().tolist(), "inertia": by_columns},
@@ -242,9 +232,7 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},
             "inertia": {"m": mass, "com": dict(zip("xyz", com, strict=True))}
-            | {f"i{name}": value for name, value in elements.items()},
-        },
-    }
+            | {f"i{name}": value for name, value in elements.items()}}}
 
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:

@@ -47,8 +47,7 @@ class LeggedRobot:
         self._start = self._start_configuration()
         set_configuration(self.world, self._data, self._start)
         self._controller = WholeBodyController(
-            controller_model, robot.soles, passive, self._start, self.options.balance
-        )
+            controller_model, robot.soles, passive, self._start, self.options.balance)
         self._amplitudes = np.where(supporting_joints(self.model, robot.soles), 0.0, self._joint_amplitudes())
         self._draw_movement()
         self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
@@ -99,8 +98,7 @@ class LeggedRobot:
         return BodySample(
             self.time, q[7:], v[6:], self._applied.copy(), base_pose=q[:7], base_twist=v[:6], base_acceleration=a[:6],
             specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)), rate=axes.T @ angular,
-            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates},
-        )
+            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates})
 
     def coordinates(self) -> tuple[Array, Array, Array]:
         """True configuration, velocity and acceleration at the last :meth:`true_state`, in Pinocchio's convention."""
@@ -121,8 +119,7 @@ class LeggedRobot:
         model, data = self.model, self.model.createData()
         pin.framesForwardKinematics(model, data, self._start)
         corners = [
-            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners
-        ]
+            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners]
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
     def _joint_amplitudes(self) -> Array:
@@ -173,8 +170,7 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
         pin.updateFramePlacements(model, data)
         rows = [sole.jacobian(model, data) for sole in soles]
         errors = [
-            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)
-        ]
+            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)]
         rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
         errors.append(-data.com[0][:2])
         A = np.vstack([*rows, 1e-3 * np.eye(model.nv)])
@@ -187,8 +183,7 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
 
 def simulate_movements(
-    robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
-) -> Recording:
+        robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated") -> Recording:
     """Run the robot's movements and record all its sensors at one rate.
 
     Parameters
@@ -214,9 +209,7 @@ def simulate_movements(
     return Recording(
         robot.joint_names, table("time") - samples[0].time, table("position"), table("effort"), table("velocity"),
         wrenches={
-            plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates
-        },
+            plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates},
         base_pose=table("base_pose"), base_twist=table("base_twist"),
         base_acceleration=None if noise else table("base_acceleration"),
-        imu=np.hstack([table("specific_force"), table("rate")]), name=name,
-    )
+        imu=np.hstack([table("specific_force"), table("rate")]), name=name)

@@ -149,9 +149,7 @@ class BodySensors:
             rate=true.rate + self._noise(o.rate, 3),
             wrenches={
                 name: wrench + np.concatenate([self._noise(o.force, 3), self._noise(o.moment, 3)])
-                for name, wrench in true.wrenches.items()
-            },
-        )
+                for name, wrench in true.wrenches.items()})
 
     def _noise(self, deviation: float, count: int) -> Array:
         return deviation * self._rng.standard_normal(count)

@@ -81,8 +81,7 @@ def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Gene
     return Drives(
         rotor_inertia=options.rotor_inertia * effort * factor[0],
         viscous=options.viscous * effort / velocity * factor[1], coulomb=options.coulomb * effort * factor[2],
-        offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n),
-    )
+        offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n))
 
 
 class SimulatedRobot:
@@ -101,9 +100,8 @@ class SimulatedRobot:
     """
 
     def __init__(
-        self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
-        start: Array | None = None, floating: bool = False,
-    ) -> None:
+            self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
+            start: Array | None = None, floating: bool = False) -> None:
         self.robot, self.options, self._floating = robot, options or SimulationOptions(), floating
         drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.effort_limit = effort_scale(robot)
@@ -305,9 +303,8 @@ class SimulatedRobot:
 
 
 def simulate(
-    robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
-    each_step: Callable[[SimulatedRobot], None] = lambda robot: None,
-) -> Recording:
+        robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
+        each_step: Callable[[SimulatedRobot], None] = lambda robot: None) -> Recording:
     """Approach the start of a plan, execute the plan, and record joint states until half a second after its end.
 
     Commands are the same as for a real robot: short horizons that each end at rest. The recording begins at time zero
@@ -361,9 +358,8 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
 
 
 def homogeneous_box(
-    rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
-    ahead: tuple[float, float] = (0.05, 0.15),
-) -> MassComInertia:
+        rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
+        ahead: tuple[float, float] = (0.05, 0.15)) -> MassComInertia:
     """Return a box with random orientation in the frame of a link, with its centre up to 5 cm off in x and y.
 
     ``sides`` is the range of the side lengths, ``ahead`` the range of the centre along z [m].

@@ -73,8 +73,7 @@ def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Ar
 
 
 def brake_table(
-    plan: Plan, limits: MotionLimits, grid: float, step: float, options: BrakeOptions | None = None
-) -> BrakeTable:
+        plan: Plan, limits: MotionLimits, grid: float, step: float, options: BrakeOptions | None = None) -> BrakeTable:
     """Compute and verify the brake of every phase.
 
     Raises
@@ -128,8 +127,7 @@ def restarted(
         return profile, BrakeTable(plan, grid, step, rows[0], rows[1], rows[2], points), index
     raise ExcitationError(
         f"plan: a restart from rest at {phase:.2f} s would take longer than {options.longest_s:g} s; plan slower or"
-        " raise the acceleration limits"
-    )
+        " raise the acceleration limits")
 
 
 def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
@@ -150,8 +148,7 @@ def _padded(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _brakes(
-    plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
-) -> BrakeTable:
+        plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions) -> BrakeTable:
     """Brakes from initial phases, rates and changes ``(3, K)``; ExcitationError if a brake fails at every strength."""
     width = int(np.ceil(options.longest_s / step)) + 1
     count_of_brakes = begin.shape[1]
@@ -169,8 +166,7 @@ def _brakes(
             phase, rate, change = table
             return BrakeTable(plan, grid, step, phase, rate, change, points)
     raise ExcitationError(
-        f"plan: braking from {begin[0, left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits"
-    )
+        f"plan: braking from {begin[0, left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits")
 
 
 def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: BrakeOptions, width: int) -> Array:
@@ -205,25 +201,20 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
     return np.min(room / np.maximum(np.abs(v), 1e-9), axis=1)
 
 
-def _verify(
-    plan: Plan, limits: MotionLimits, profile: Array, count: Indices, step: float
-) -> tuple[Mask, str]:
+def _verify(plan: Plan, limits: MotionLimits, profile: Array, count: Indices, step: float) -> tuple[Mask, str]:
     """Mask of brakes that end in time and keep all limits, also between points; problem of the first failing brake."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (
         ("position", limits.lower, limits.upper),
         ("velocity", -limits.velocity, limits.velocity),
-        ("acceleration", -limits.acceleration, limits.acceleration),
-    )
+        ("acceleration", -limits.acceleration, limits.acceleration))
     for begin in range(0, len(count), _BRAKES_AT_ONCE):
         rows = slice(begin, begin + _BRAKES_AT_ONCE)
         used = min(int(count[rows].max()) + 1, width)
         ends = along_path(plan, *profile[:, rows, : max(used, 2)])
         for order, (channel, lower, upper) in enumerate(bounds):
-            points = control_points(
-                np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order
-            )
+            points = control_points(np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order)
             # Scale to the half range about the middle of the range, so that one bound serves all joints.
             points = (points - 0.5 * (upper + lower)) / (0.5 * (upper - lower))
             suspect = np.argwhere(np.abs(points).max(axis=2) > 1 + _BRAKE_SLACK)

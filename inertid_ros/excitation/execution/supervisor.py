@@ -98,13 +98,8 @@ class Supervisor:
     """
 
     def __init__(
-        self,
-        table: horizons.HorizonTable,
-        monitor: StateMonitor,
-        lease: Lease,
-        commands: CommandInterface,
-        approach_s: float = 0.0,
-    ) -> None:
+            self, table: horizons.HorizonTable, monitor: StateMonitor, lease: Lease, commands: CommandInterface,
+            approach_s: float = 0.0) -> None:
         self.execution = horizons.MotionExecution(table)
         self.monitor, self.lease = monitor, lease
         self.fault = self.halt = self.interruption = ""

@@ -114,9 +114,8 @@ class IntervalPlanningProblem:
 
 
 def plan_intervals(
-    problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
-    report: ConditionReport = lambda fraction, condition: None,
-) -> IntervalPlan:
+        problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
+        report: ConditionReport = lambda fraction, condition: None) -> IntervalPlan:
     """Plan with several orders of the combinations, and take the best plan.
 
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
@@ -150,9 +149,8 @@ def _with_order(
 
 
 def best_start(
-    problem: IntervalPlanningProblem, directions: IntArray, rng: np.random.Generator,
-    previous: intervals.IntervalMotion | None = None,
-) -> intervals.IntervalMotion:
+        problem: IntervalPlanningProblem, directions: IntArray, rng: np.random.Generator,
+        previous: intervals.IntervalMotion | None = None) -> intervals.IntervalMotion:
     """Best motion among random starts and ranges, and the feasible start and range nearest to ``previous``."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
@@ -214,9 +212,8 @@ def fixed_base_problem(
 
 
 def plan_fixed_base(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
-    report: ConditionReport = lambda fraction, condition: None,
-) -> tuple[Plan, IntervalPlan]:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+        report: ConditionReport = lambda fraction, condition: None) -> tuple[Plan, IntervalPlan]:
     """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back."""
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
@@ -252,8 +249,7 @@ def floating_problem(
     if not model.wheels.names:
         raise ExcitationError(
             f"robot '{model.name}': floats without reaction wheels, so momentum determines parameters only up to a"
-            " common factor; define robot.wheels"
-        )
+            " common factor; define robot.wheels")
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     momentum = FloatingMomentum.of(model)
 
@@ -318,9 +314,8 @@ def wheel_limits(
 
 
 def plan_floating_base(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
-    constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None,
-) -> Plan:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+        constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None) -> Plan:
     """Plan from ``start`` to the first waypoint of the joints, and through the intervals.
 
     Plan, ``limits``, ``start`` ``(n + w)`` and ``constraints`` have the joints of ``model.commanded``. The wheels

@@ -30,8 +30,7 @@ _DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
     "viscous": (1, np.asarray, np.ones_like),
     "coulomb": (1, lambda v: np.tanh(v / _MIN_SLIDING), lambda v: (1 - np.tanh(v / _MIN_SLIDING) ** 2) / _MIN_SLIDING),
     "offset": (1, np.ones_like, np.zeros_like),
-    "stiffness": (0, np.asarray, np.ones_like),
-}
+    "stiffness": (0, np.asarray, np.ones_like)}
 # Smallest over largest eigenvalue of the normal matrix: eigenvectors are precise above the first ratio, and useless
 # below the second ratio.
 _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
@@ -79,9 +78,8 @@ class MeasurementRegressor:
         return out
 
     def gradient(
-        self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
-        base_weights: Array | float = 0.0,
-    ) -> MotionGradient:
+            self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
+            base_weights: Array | float = 0.0) -> MotionGradient:
         """Gradient along the motion of the sum of elements of :meth:`regressor` times ``weights`` ``(N, k, r)``.
 
         ``joint_weights`` and ``base_weights`` come from a :class:`.Penalty` and apply to the unweighted regressor.

@@ -50,14 +50,12 @@ def refuse_free_base(model: RobotModel) -> None:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; set robot.base to"
             " fixed for a robot whose root link rests on the ground, robot.wheels for a floating robot, or a single"
-            " robot.plates for a robot on one foot"
-        )
+            " robot.plates for a robot on one foot")
 
 
 def plan_excitation(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
-    report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
-) -> Plan:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
+        report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None) -> Plan:
     """Plan a well-exciting motion from ``start`` back to ``start`` within all limits.
 
     The same options give the same motion for any number of processes, unless the time limit is reached or the user

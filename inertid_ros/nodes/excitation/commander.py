@@ -145,8 +145,7 @@ class ActionCommander:
         except ImportError:
             raise ExcitationError(
                 "command_interface follow_joint_trajectory needs control_msgs, which is not installed; install it or"
-                " use joint_trajectory"
-            ) from None
+                " use joint_trajectory") from None
         self._action: Any = FollowJointTrajectory
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
@@ -172,8 +171,7 @@ class ActionCommander:
         """Return why commands do not arrive, in one line; empty if they arrive."""
         if not self.has_controller:
             return (
-                f"{self.name} has no server; start and activate the controller, or set the parameter controller"
-            )
+                f"{self.name} has no server; start and activate the controller, or set the parameter controller")
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._goals.silence(time.monotonic()) > _GOAL_ANSWER_TIMEOUT_S:
             return f"the controller has not answered a goal of {self.name} for {_GOAL_ANSWER_TIMEOUT_S:g} s; restart it"
@@ -229,6 +227,5 @@ def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
 COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {
     "joint_trajectory": TrajectoryCommander,
     "follow_joint_trajectory": ActionCommander,
-    "position_stream": StreamCommander,
-}
+    "position_stream": StreamCommander}
 """Map from command interface to commander; a commander raises ExcitationError if its messages are not installed."""

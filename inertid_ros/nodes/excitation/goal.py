@@ -27,8 +27,7 @@ if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
 _START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
 _NO_CONTROLLER_STATE = (
     "the controller publishes no state, so that a speed scaling that its driver does not report is found late; set the"
-    " parameter controller to the controller's name"
-)
+    " parameter controller to the controller's name")
 _MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; the excess does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -99,13 +98,8 @@ class ExcitationGoal:
     """
 
     def __init__(
-        self,
-        request: "Excite.Goal",
-        options: MotionOptions,
-        robot_options: RobotOptions,
-        robot: "RobotInterface",
-        planner: Callable[[ExcitationJob], PlanningWorker],
-    ) -> None:
+            self, request: "Excite.Goal", options: MotionOptions, robot_options: RobotOptions, robot: "RobotInterface",
+            planner: Callable[[ExcitationJob], PlanningWorker]) -> None:
         self.state = GoalState.COLLECTING
         self.outcome = GoalOutcome(Ending.REFUSED, "not ended yet")
         self.prepared: PreparedMotion | None = None
@@ -267,14 +261,10 @@ class ExcitationGoal:
             robot=self._robot_options,
             limits=self._options.limits,
             excitation=attrs.evolve(
-                options,
-                kind=request.motion or options.kind,
-                duration_s=request.duration or options.duration_s,
-                seed=request.seed or options.seed,
-            ),
+                options, kind=request.motion or options.kind, duration_s=request.duration or options.duration_s,
+                seed=request.seed or options.seed),
             execution=self._options.execution,
-            folder=self._robot.model.folder,
-        )
+            folder=self._robot.model.folder)
 
     # From the plan to the motion
 

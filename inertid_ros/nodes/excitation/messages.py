@@ -33,8 +33,7 @@ _STATUS_CONSTANTS = {
     State.STOPPING: ExcitationStatus.STOPPING,
     State.WAITING: ExcitationStatus.WAITING,
     State.FAULT: ExcitationStatus.LATCHED,
-    State.FINALIZED: ExcitationStatus.UNARMED,
-}
+    State.FINALIZED: ExcitationStatus.UNARMED}
 
 
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
@@ -62,12 +61,9 @@ def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
 def to_result(outcome: GoalOutcome) -> Excite.Result:
     """Return the result of the action ``Excite``."""
     return Excite.Result(
-        error_code=getattr(Excite.Result, outcome.ending.name),
-        message=outcome.message,
-        condition_number=outcome.condition_number,
-        duration=float(outcome.duration),
-        max_tracking_error=float(outcome.max_tracking_error),
-    )
+        error_code=getattr(Excite.Result, outcome.ending.name), message=outcome.message,
+        condition_number=outcome.condition_number, duration=float(outcome.duration),
+        max_tracking_error=float(outcome.max_tracking_error))
 
 
 def to_status(machine: StateMachine) -> ExcitationStatus:
@@ -106,8 +102,7 @@ def motion_status(machine: StateMachine, now: float) -> Status:
         "Done (%)": None if progress is None else 100.0 * float(progress.fraction),
         "Largest tracking error (rad or m)": None if progress is None else float(np.abs(progress.tracking_error).max()),
         "Joint states rejected in motion": rejected,
-        "Last fault": fault or machine.last_fault,
-    }
+        "Last fault": fault or machine.last_fault}
     return Status("motion", level, message, values)
 
 
@@ -117,16 +112,12 @@ def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, arm
     problem = robot.controller_problem() if configured else ""
     slow = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
     level, message = gravest(
-        (STALE, "" if configured else "not configured"),
-        (ERROR if armed else WARN, problem),
-        (WARN, slow),
-        otherwise="commands arrive",
-    )
+        (STALE, "" if configured else "not configured"), (ERROR if armed else WARN, problem), (WARN, slow),
+        otherwise="commands arrive")
     values = {
         "Command interface": options.command_interface,
         "Topic or action": robot.commander.name if configured else None,
         "Discovered": robot.has_controller,
         "Path tolerance (rad or m)": robot.controller_tolerance,
-        "Speed scaling (%)": 100.0 * scaling,
-    }
+        "Speed scaling (%)": 100.0 * scaling}
     return Status("controller", level, message, values)

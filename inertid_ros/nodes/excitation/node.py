@@ -62,13 +62,9 @@ class Excitation(LifecycleNode):
         self.marker_publisher = self.create_publisher(MarkerArray, "~/markers", LATCHED)
         self.ticks = StreamWatch()
         self.robot = RobotInterface(
-            self,
-            self.fixed,
-            self._take_state,
-            lambda: self.machine.stop("the robot description changed"),
-            lambda factor: self.machine.take_speed_scaling(factor),
-            lambda stamp, position: self.machine.take_reference(stamp, position),
-        )
+            self, self.fixed, self._take_state, lambda: self.machine.stop("the robot description changed"),
+            lambda factor: self.machine.take_speed_scaling(factor), lambda stamp,
+            position: self.machine.take_reference(stamp, position))
         self.planning = Planning()
         self.machine = StateMachine(self.robot, self.fixed.robot, self.planning)
         guard(self, MotionOptions, self._parameters_locked)
@@ -76,14 +72,8 @@ class Excitation(LifecycleNode):
         self.create_service(Trigger, "~/stop", self._stop)
         self.create_service(Trigger, "~/go", self._go)
         self.server = ActionServer(
-            self,
-            Excite,
-            "~/excite",
-            self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
-            callback_group=ReentrantCallbackGroup(),
-        )
+            self, Excite, "~/excite", self._execute, goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup())
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(0.1, self.report, clock=steady)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
@@ -264,8 +254,7 @@ class Excitation(LifecycleNode):
             motion_status(self.machine, self.robot.steady()),
             joint_states_status(self.robot, read(self, MonitorOptions, "monitor.")),
             controller_status(self.robot, self.fixed, self.machine.is_armed),
-            timing_status(self.ticks.report(now), self.fixed.tick_s),
-        ]
+            timing_status(self.ticks.report(now), self.fixed.tick_s)]
 
     # Ending
 

@@ -34,21 +34,15 @@ class ControllerState:
     """
 
     def __init__(
-        self,
-        node: Node,
-        options: SpeedScalingOptions,
-        topic: str,
-        on_scaling: Callable[[float], None],
-        on_reference: Callable[[float, tuple[str, ...], Array], None],
-    ) -> None:
+            self, node: Node, options: SpeedScalingOptions, topic: str, on_scaling: Callable[[float], None],
+            on_reference: Callable[[float, tuple[str, ...], Array], None]) -> None:
         self._factors: dict[str, float] = {}
         self._on_scaling, self._on_reference = on_scaling, on_reference
         self._polled_at = -float("inf")
         self._state: PolledSubscription | None = None
         if options.topic:
             node.create_subscription(
-                Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE
-            )
+                Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE)
         state_type = _controller_state_type()
         if topic and state_type is not None:
             self._state = PolledSubscription(node, state_type, topic, NEWEST)
@@ -101,22 +95,16 @@ class RobotInterface(RobotStates):
     """
 
     def __init__(
-        self,
-        node: Node,
-        options: ExcitationNodeOptions,
-        on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-        on_speed_scaling: Callable[[float], None],
-        on_reference: Callable[[float, Array], None],
-    ) -> None:
+            self, node: Node, options: ExcitationNodeOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None], on_speed_scaling: Callable[[float], None],
+            on_reference: Callable[[float, Array], None]) -> None:
         super().__init__(node, options.urdf, commanded_options(options.robot), on_state, on_other_robot)
         self._options = options
         self._commander: Commander | None = None
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._on_reference = on_reference
         self._controller_state = ControllerState(
-            node, options.speed_scaling, state_topic(node, options.controller), on_speed_scaling, self._take_reference
-        )
+            node, options.speed_scaling, state_topic(node, options.controller), on_speed_scaling, self._take_reference)
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
         self._odometry = PolledSubscription(node, Odometry, options.odometry, STATE) if options.odometry else None

@@ -47,19 +47,16 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.MOVING: frozenset({State.STOPPING, State.ARMED}),
     State.STOPPING: frozenset({State.WAITING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
     State.WAITING: frozenset(
-        {State.APPROACHING, State.MOVING, State.STOPPING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}
-    ),
+        {State.APPROACHING, State.MOVING, State.STOPPING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
     State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
-    State.FINALIZED: frozenset(),
-}
+    State.FINALIZED: frozenset()}
 """Allowed transitions. Any other change is an internal error, after which the node brakes and ends."""
 
 _STATE_OF_STAGE = {
     ExecutionStage.APPROACHING: State.APPROACHING,
     ExecutionStage.MOVING: State.MOVING,
     ExecutionStage.STOPPING: State.STOPPING,
-    ExecutionStage.WAITING: State.WAITING,
-}
+    ExecutionStage.WAITING: State.WAITING}
 
 
 class StateMachine:
@@ -80,11 +77,8 @@ class StateMachine:
     """
 
     def __init__(
-        self,
-        robot: "RobotInterface",
-        robot_options: RobotOptions,
-        planner: Callable[[ExcitationJob], PlanningWorker],
-    ) -> None:
+            self, robot: "RobotInterface", robot_options: RobotOptions,
+            planner: Callable[[ExcitationJob], PlanningWorker]) -> None:
         self.state = State.UNCONFIGURED
         self.goal: ExcitationGoal | None = None
         self.outcome: GoalOutcome | None = None

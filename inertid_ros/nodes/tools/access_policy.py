@@ -71,8 +71,7 @@ FLOW_REQUESTS: Mapping[str, Used] = {
         ("actions", "call"): ("excitation/excite", "identifier/identify")},
     "measure_payload": {
         ("services", "request"): _ARMING,
-        ("actions", "call"): ("excitation/excite", "online/identify_payload")},
-}
+        ("actions", "call"): ("excitation/excite", "online/identify_payload")}}
 """Names that each flow requests, relative to its namespace, if the excitation node moves the robot."""
 
 
