@@ -224,15 +224,12 @@ class ControlledArm:
         lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
         upper = np.where(np.isfinite(urdf.upper), urdf.upper, motion.upper)
         speed = np.where(np.isfinite(urdf.velocity), urdf.velocity, motion.velocity)
-        watched = MonitorOptions(**attrs.asdict(monitor))
-        self.controller = controller
-        usable = JointLimits(lower, upper, speed, urdf.effort)
-        self.monitor = StateMonitor(model.joint_names, usable, watched, begin.time)
-        self.fault, self.largest_error = "", 0.0
+        watched, usable = MonitorOptions(**attrs.asdict(monitor)), JointLimits(lower, upper, speed, urdf.effort)
+        self.controller, self.monitor = controller, StateMonitor(model.joint_names, usable, watched, begin.time)
+        self.fault, self.largest_error, self.accepts = "", 0.0, True
         self._limits, self._options = motion, options
         effort = np.asarray(controller.options.effort_limit)
         self._watch = EffortWatch(model.joint_names, speed, effort, options.saturation_s)
-        self.accepts = True
         self._state, self._seen = begin, begin.time
         self._reference = ReferenceMotion(motion, begin.position, np.zeros_like(begin.position), begin.time,
                                           options.brake)  # fmt: skip
@@ -264,8 +261,7 @@ class ControlledArm:
         if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
             return
         state, before = StateSample(time, position, velocity, effort), self._state
-        channels = ("position", "velocity", "effort")
-        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in channels)
+        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in ("position", "velocity", "effort"))
         self._repeats = self._repeats + 1 if repeats else 0
         self._state, self._seen = state, now
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
@@ -372,10 +368,9 @@ class ControlledArm:
 
     def _sees(self, now: float) -> bool:
         """Return True if states are fresh and not stuck."""
-        fresh = now - self._seen <= self.monitor.options.state_timeout_s
         moves = np.abs(self._state.velocity).max() > _VELOCITY_NOISE or self.monitor.is_frozen(self._asked.position)
         stuck = self._repeats >= _STUCK_STATES and moves
-        return fresh and not stuck
+        return now - self._seen <= self.monitor.options.state_timeout_s and not stuck
 
     def _commanded(self, time: float) -> Array:
         """Return the reference position ``(n,)`` at a time near the last tick."""

@@ -75,14 +75,15 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         log_once(
             f"URDF joints without a velocity limit: {', '.join(unstated)}; their limit is {options.default_velocity:g}"
             " rad/s or m/s (limits.default_velocity); set limits.velocity to change it")
-    velocity = np.where(unlimited, options.default_velocity, urdf.velocity)
-    effort = np.array(urdf.effort)
-    acceleration = np.full(len(names), options.default_acceleration)
-    for key, limits in (("velocity", velocity), ("effort", effort), ("acceleration", acceleration)):
+    values = {
+        "velocity": np.where(unlimited, options.default_velocity, urdf.velocity), "effort": np.array(urdf.effort),
+        "acceleration": np.full(len(names), options.default_acceleration)}
+    for key, limits in values.items():
         for name, value in getattr(options, key).items():
             limits[_joint(model, key, name)] = value
-    velocity, effort = velocity * options.velocity_fraction, effort * options.effort_fraction
-    return MotionLimits(names, lower, upper, velocity, acceleration, effort)
+    values["velocity"] *= options.velocity_fraction
+    values["effort"] *= options.effort_fraction
+    return MotionLimits(names, lower, upper, **values)
 
 
 def _joint(model: RobotModel, key: str, name: str) -> int:
@@ -122,16 +123,12 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
 
     ModelError if ``limits.position`` does not give the ranges of these joints; other doubtful limits are logged.
     """
-    joints = set[str]()
     for doubt in model.doubtful_limits:
-        stated = set(doubt.joints) <= set(getattr(options, doubt.key))
-        if doubt.key == "position":
-            if not stated:
+        if not set(doubt.joints) <= set(getattr(options, doubt.key)):
+            if doubt.key == "position":
                 raise ModelError(str(doubt))
-            joints.update(doubt.joints)
-        elif not stated:
             log_once(str(doubt))
-    return joints
+    return {joint for doubt in model.doubtful_limits if doubt.key == "position" for joint in doubt.joints}
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:

@@ -97,15 +97,11 @@ def payload_offline(
         calibration = {
             "directory": str(result.directory), "created": result.report["provenance"]["created"],
             "model_hash": result.model.hash, "residual_deviation": result.report["residual_deviation"]}
-    content: dict[str, Any] = plain(
-        {
-            **payload_content(payload),
-            "notices": [*warnings, *findings],
-            "joint_names": result.model.joint_names,
-            "residual_deviation": payload.residual_deviation,
-            "calibration": calibration,
-            "friction_drift": asdict(options.drift),
-            "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)]})
+    content: dict[str, Any] = plain({
+        **payload_content(payload), "notices": [*warnings, *findings], "joint_names": result.model.joint_names,
+        "residual_deviation": payload.residual_deviation, "calibration": calibration,
+        "friction_drift": asdict(options.drift),
+        "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)]})
     return PayloadOutcome(payload, findings, warnings, content)
 
 
@@ -145,15 +141,14 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
 def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
     """Refuse recordings that the result was fitted to, or in which a joint is at its effort limit."""
     model = result.model
-    limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
-    scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
+    limits, scales = (dict(zip(model.joint_names, values.tolist(), strict=True))
+        for values in (np.asarray(model.limits.effort), model.effort_scale))
     for recording in recordings:
         if checksum(recording) in result.fitted_recordings:
             raise RecordingError(
                 f"{recording.name}: is a recording that {result.directory} was fitted to; record the payload")
         for column, joint in enumerate(recording.joint_names):
-            limit = limits.get(joint, 0.0)
-            if not (np.isfinite(limit) and limit > 0):
+            if not 0 < (limit := limits.get(joint, 0.0)) < np.inf:
                 continue
             share = float(np.mean(np.abs(scales[joint] * recording.effort[:, column]) >= _SATURATION_SHARE * limit))
             if share > _SATURATED_SAMPLES:
@@ -204,8 +199,7 @@ def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
             " wrist into further orientations")
     model = robot.equations.model
     added = payload.tool.bodies(payload.parameters, len(model.link_names))
-    overload = _overload(model, model.layout.bodies(robot.parameters) + added)
-    if overload:
+    if overload := _overload(model, model.layout.bodies(robot.parameters) + added):
         lines.append(overload)
     return tuple(lines)
 

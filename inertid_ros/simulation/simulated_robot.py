@@ -4,7 +4,8 @@ Without ROS it executes a plan and records it as fast as the machine can.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -294,11 +295,8 @@ class SimulatedRobot:
 
     def _mean_inertia(self) -> Array:
         """Mean diagonal ``(n,)`` of the mass matrix, including rotors, which tunes the position drives."""
-        rng, model = np.random.default_rng(0), self.robot.pinocchio
-        data = model.createData()
-        lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)
-        upper = np.where(np.isfinite(self.robot.limits.upper), self.robot.limits.upper, np.pi)
-        poses = rng.uniform(lower, upper, (50, self.robot.joints))
+        model, (lower, upper, _) = self.robot.pinocchio, self.robot.limits.range_to_sample
+        data, poses = model.createData(), np.random.default_rng(0).uniform(lower, upper, (50, self.robot.joints))
         return np.mean([np.diag(pin.crba(model, data, q)) for q in poses], axis=0) + self.drives.rotor_inertia
 
 
@@ -338,15 +336,12 @@ def simulate(
         if step % per_state == 0:
             states.append(robot.state())
     zero = begin + approach_time
-    states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
-    position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
-    time = np.array([state.time for state in states])
-    recording = Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
-    floating = [state for state in states if isinstance(state, FloatingSample)]
-    if not floating:
-        return recording
-    pose, twist = (np.array([getattr(state, key) for state in floating]) for key in ("base_pose", "base_twist"))
-    return replace(recording, base_pose=pose, base_twist=twist)
+    states = [state for state in states if state.time >= zero - 1e-9]
+    keys = ["time", "position", "velocity", "effort"]
+    keys += ["base_pose", "base_twist"] * isinstance(first, FloatingSample)
+    channels: dict[str, Any] = {key: np.array([getattr(state, key) for state in states]) for key in keys}
+    channels["time"] -= zero
+    return Recording(robot.joint_names, name=name, **channels)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:

@@ -183,8 +183,7 @@ class Constraint(Protocol):
 
     def check(self, plan: Plan) -> None:
         """Raise ExcitationError for a motion that violates the constraint, also between points."""
-        worst = find_violation(plan.curve, self)
-        if worst is not None:
+        if (worst := find_violation(plan.curve, self)) is not None:
             time, channel = worst
             raise ExcitationError(self.violation(plan.sample(np.array([time])), channel, f"at {time:.3f} s", False))
 

@@ -113,11 +113,9 @@ class RobotClock:
     def _was_late(self, age: float, now: float) -> bool:
         """True if the last followed step was only a late state combined with a lagging clock."""
         back = self._before - self.offset
-        return (
-            0 < back <= _MAX_CLOCK_LAG_S
-            and now - self._followed < _STEP_DOUBT_S
-            and age < self._least - _MAX_AGE_DROP_S
-            and abs(age + back - self._least) <= _MAX_AGE_DROP_S)
+        is_recent = 0 < back <= _MAX_CLOCK_LAG_S and now - self._followed < _STEP_DOUBT_S
+        too_young = age < self._least - _MAX_AGE_DROP_S and abs(age + back - self._least) <= _MAX_AGE_DROP_S
+        return is_recent and too_young
 
     def _judge(self, stamp: float, age: float, now: float) -> None:
         least = self._least + _CLOCK_DRIFT * (now - self._aged)
@@ -251,11 +249,8 @@ class StateMonitor:
 
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, or empty; ``commanded`` ``(n,)`` is the position commanded now."""
-        return (
-            self.blindness(now, commanded)
-            or self.tracking_error(commanded)
-            or self.excessive_effort(now)
-            or self.low_rate(now))
+        error = self.blindness(now, commanded) or self.tracking_error(commanded)
+        return error or self.excessive_effort(now) or self.low_rate(now)
 
     def low_rate(self, now: float) -> str:
         """Reason to stop because states arrive too rarely, or empty."""

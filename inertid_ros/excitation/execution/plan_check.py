@@ -72,14 +72,6 @@ def is_full_speed(scaling: float) -> bool:
     return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 
-def check_full_speed(scaling: float) -> None:
-    """Refuse to start while the controller slows trajectories down."""
-    if not is_full_speed(scaling):
-        raise ExcitationError(
-            f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's speed_scale"
-            " to move slower")
-
-
 def approach(
         plan: Plan, model: RobotModel, measured_position: Array, options: ExecutionOptions | None = None,
         constraints: Sequence[Constraint] | None = None) -> Plan:

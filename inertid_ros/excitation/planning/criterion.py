@@ -96,11 +96,9 @@ def pushforward_root(root: Array, base: Array) -> Array:
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
     """Drive parameters whose efforts are a share of the effort limit; 1 for couplings and user terms of the layout."""
-    layout, share = model.layout, ENERGY_SHARE * limits.effort
-    half_range = 0.5 * (limits.upper - limits.lower)
+    layout, half_range = model.layout, 0.5 * (limits.upper - limits.lower)
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
-    ones = np.ones(model.joints)
-    drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
+    drives = [ENERGY_SHARE * limits.effort / by_term.get(term, 1.0) for term in layout.drive_terms]
     # Criteria exclude couplings and user terms.
     return np.concatenate([*drives, np.ones(layout.size - layout.coupling_start)])
 
@@ -237,9 +235,8 @@ def make_criterion(
     ``earlier``, or else the inverse effort limits; a wrench at the base has the inverse deviations in the options.
     """
     options = options or ExcitationOptions()
-    joints = np.zeros(0)
-    if "joints" in options.measured:
-        joints = 1.0 / limits.effort if earlier is None else earlier.weights
+    weights = 1.0 / limits.effort if earlier is None else earlier.weights
+    joints = weights if "joints" in options.measured else np.zeros(0)
     base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
     measured = measurement.MeasurementRegressor(model, joints, base)
     columns, B = measured.base_columns(limits.lower, limits.upper)

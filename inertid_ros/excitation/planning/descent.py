@@ -112,15 +112,14 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     largest = scale_to_limits(
         trajectory, problem.planning_limits, options.knot_step_s, grow=not problem.position_constrained)
 
-    def smaller(share: float) -> LinearTrajectory:
-        return replace(largest, parameters=share * largest.parameters)
-
     def plan_at(share: float) -> Plan:
-        return plan_with(options, problem.model, smaller(share), problem.limits)
+        smaller = replace(largest, parameters=share * largest.parameters)
+        return plan_with(options, problem.model, smaller, problem.limits)
 
     share = feasible_share(plan_at, problem.constraints)
+    motion = replace(largest, parameters=share * largest.parameters)
     condition, value = (
-        criterion.value(criterion.along(smaller(share))) for criterion in (problem.comparison, problem.criterion))
+        criterion.value(criterion.along(motion)) for criterion in (problem.comparison, problem.criterion))
     return Candidate(replace(plan_at(share), condition_number=condition), shape, value)
 
 
@@ -141,8 +140,7 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
         candidate = plan(share)
         return first_problem(constraints, lambda constraint: constraint.check(candidate))
 
-    message = violation(1.0)
-    if not message:
+    if not (message := violation(1.0)):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(_SHRINK_BISECTIONS):

@@ -110,8 +110,7 @@ def motion_findings(
 ) -> tuple[Finding, ...]:
     """Findings of :func:`weak_parameters` on a plan."""
     criterion = make_criterion(model, limits)
-    information = criterion.along(plan)
-    return weak_parameters(criterion, information, limits, _usage(constraints, plan))
+    return weak_parameters(criterion, criterion.along(plan), limits, _usage(constraints, plan))
 
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
@@ -125,9 +124,8 @@ def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float =
     joints = (
         f"{name} {plan.position[:, i].min():.2f} to {plan.position[:, i].max():.2f}, at most {speed[i]:.2f}/s"
         for i, name in enumerate(plan.joint_names))
-    near = str(clearance) if clearance is not None else "distances are not checked"
-    kind, seconds = plan.motion_type, plan.duration
-    return f"{kind} motion of {seconds:.1f} s, speed scale {speed_scale:g}; {near}; {'; '.join(joints)}"
+    motion = f"{plan.motion_type} motion of {plan.duration:.1f} s, speed scale {speed_scale:g}"
+    return f"{motion}; {clearance or 'distances are not checked'}; {'; '.join(joints)}"
 
 
 def limb_paths(plan: Plan, model: RobotModel) -> dict[str, Array]:

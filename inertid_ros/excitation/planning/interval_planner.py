@@ -11,7 +11,7 @@ conserved momentum (:func:`floating_problem`).
 
 import contextlib
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import attrs
@@ -203,11 +203,9 @@ def fixed_base_problem(
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
-        penalty = _penalty(constraints, motion)
-        return criterion.measured.regressor(motion, criterion.columns), v, penalty
+        return criterion.measured.regressor(motion, criterion.columns), v, _penalty(constraints, motion)
 
-    inner = limits.scaled(options.limit_use, options.limit_use)
-    no_range = np.full(model.joints, np.nan)
+    inner, no_range = limits.scaled(options.limit_use, options.limit_use), np.full(model.joints, np.nan)
     return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, unit_columns=True)
 
 
@@ -225,8 +223,7 @@ def plan_fixed_base(
     def plan(share: float) -> Plan:
         begin = start + share * (best.motion.start - start)
         motion = replace(best.motion, start=begin, range=share * best.motion.range)
-        there = _ramp(start, motion.waypoints[0], problem.limits)
-        back = _ramp(motion.waypoints[-1], start, problem.limits)
+        there, back = _ramp(start, begin, problem.limits), _ramp(motion.waypoints[-1], start, problem.limits)
         whole = Concatenation([there, motion.trajectory, back])
         candidate = plan_with(options, model, whole, limits)
         return replace(candidate, condition_number=criterion.value(criterion.along(whole)))
@@ -299,7 +296,7 @@ class FloatingMomentum:
 
 
 def wheel_limits(
-    limits: MotionLimits, wheels: Sequence[str], options: CombinationOptions, accelerated: Container[str]
+    limits: MotionLimits, wheels: Sequence[str], options: CombinationOptions, accelerated: Collection[str]
 ) -> MotionLimits:
     """Limits of commanded joints in which wheels turn without end.
 
@@ -307,7 +304,7 @@ def wheel_limits(
     """
     turning = np.isin(limits.joint_names, wheels)
     needed = 2 * np.pi * options.wheel_range / options.interval_s**2
-    free = turning & np.array([name not in accelerated for name in limits.joint_names])
+    free = turning & ~np.isin(limits.joint_names, list(accelerated))
     return replace(
         limits, lower=np.where(turning, -_ENDLESS, limits.lower), upper=np.where(turning, _ENDLESS, limits.upper),
         acceleration=np.where(free, np.maximum(limits.acceleration, 2 * needed), limits.acceleration))
@@ -324,8 +321,7 @@ def plan_floating_base(
     joints = limits.ordered(model.joint_names).scaled(options.limit_use, options.limit_use)
     wheels = limits.ordered(model.wheels.names).scaled(options.limit_use, options.limit_use)
     slowest = float(intervals.range_by_speed(wheels, options.combinations.interval_s).min())
-    combinations = attrs.evolve(
-        options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
+    combinations = attrs.evolve(options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
     chain, own = TreeKinematics.of(model.commanded), model.joint_names + model.wheels.names
     order = [own.index(name) for name in limits.joint_names]
 

@@ -41,7 +41,8 @@ class MeasurementRegressor:
     """Weighted rows of the regressor of measurements.
 
     ``joints`` ``(n,)`` are the weights of the joint torques, and ``base`` ``(6,)`` those of the reaction wrench (force,
-    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows.
+    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows:
+    first those of ``bodies``, whose number this is, then those of drives, term by term.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -54,12 +55,7 @@ class MeasurementRegressor:
         self._terms = tuple(t for t in layout.drive_terms if t in _DRIVE_COLUMNS) if len(self.joints) else ()
         drives = [np.arange(layout.size)[layout.drive(term)] for term in self._terms]
         self.columns = np.concatenate([np.arange(layout.body_size), *drives])
-        self._carried = moved_columns(self.chain)
-
-    @property
-    def bodies(self) -> int:
-        """Number of columns of the bodies; the columns of drives follow, term by term."""
-        return self.model.layout.body_size
+        self._carried, self.bodies = moved_columns(self.chain), layout.body_size
 
     def regressor(self, motion: MotionSamples, columns: Indices) -> Array:
         """Weighted rows ``(N, k, r)``, joints first; ``columns`` are ascending indices into :attr:`columns`."""

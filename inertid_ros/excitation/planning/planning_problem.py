@@ -58,7 +58,7 @@ class PlanningProblem:
             constraint.check_start(self.start)
         self.basis = make_basis(options)
         self._step = options.duration_s / options.criterion_samples
-        instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
+        instants = self._step * (np.arange(options.criterion_samples, dtype=float) + 0.5)
         self._criterion_basis = self.basis.evaluate(instants)
         self._constraint_basis = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         self._size_bounds = SizeBounds(self.basis, _limit_instants(self.basis), self.start, self.planning_limits)

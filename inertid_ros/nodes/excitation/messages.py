@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 
 from .goal import ExcitationGoal, GoalOutcome, GoalState
 from .robot_interface import RobotInterface
@@ -95,7 +95,6 @@ def motion_status(machine: StateMachine, now: float) -> Status:
     progress = supervisor.progress(now) if supervisor is not None else None
     fault = supervisor.fault if supervisor is not None else ""
     latched = machine.message if machine.state is State.FAULT else ""
-    level, message = gravest((ERROR, latched), (ERROR, fault), otherwise=machine.message)
     rejected = sum(supervisor.monitor.counts.rejected.values()) if supervisor is not None else None
     values = {
         "State": machine.state.value,
@@ -103,7 +102,7 @@ def motion_status(machine: StateMachine, now: float) -> Status:
         "Largest tracking error (rad or m)": None if progress is None else float(np.abs(progress.tracking_error).max()),
         "Joint states rejected in motion": rejected,
         "Last fault": fault or machine.last_fault}
-    return Status("motion", level, message, values)
+    return judged("motion", values, (ERROR, latched), (ERROR, fault), otherwise=machine.message)
 
 
 def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
@@ -111,13 +110,15 @@ def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, arm
     configured, scaling = robot.is_configured, robot.speed_scaling
     problem = robot.controller_problem() if configured else ""
     slow = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
-    level, message = gravest(
-        (STALE, "" if configured else "not configured"), (ERROR if armed else WARN, problem), (WARN, slow),
-        otherwise="commands arrive")
     values = {
         "Command interface": options.command_interface,
         "Topic or action": robot.commander.name if configured else None,
         "Discovered": robot.has_controller,
-        "Path tolerance (rad or m)": robot.controller_tolerance,
+        "Path tolerance (rad or m)": robot.manager.tolerance,
         "Speed scaling (%)": 100.0 * scaling}
-    return Status("controller", level, message, values)
+    return judged(
+        "controller", values,
+        (STALE, "" if configured else "not configured"),
+        (ERROR if armed else WARN, problem),
+        (WARN, slow),
+        otherwise="commands arrive")
