@@ -225,9 +225,13 @@ def _yaml(path: Path) -> dict[str, Any]:
     return dict(content)
 
 
+def _rows(table: Any) -> list[dict[str, Any]]:
+    return list(table.to_pylist())
+
+
 def _parquet(path: Path) -> dict[str, Any]:
     """Content of a Parquet file in the structure of a YAML catalogue."""
-    (rows,) = from_parquet([path], lambda table: table.to_pylist())
+    (rows,) = from_parquet([path], _rows)
     robots, bags, payloads = dict[str, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
         bag = {key: value.isoformat() if hasattr(value, "isoformat") else value
