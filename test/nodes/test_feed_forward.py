@@ -263,7 +263,7 @@ async def execute(goal):
     return FollowJointTrajectory.Result(error_string="of the controller")
 
 def cancel(_goal):
-    arm.create_timer(0.1, lambda: ending[0].done() or ending[0].set_result(None))
+    arm.create_timer(0.1, lambda canceled=ending[0]: canceled.done() or canceled.set_result(None))
     return CancelResponse.ACCEPT
 
 server = ActionServer(arm, FollowJointTrajectory, "~/follow_joint_trajectory", execute, cancel_callback=cancel,
