@@ -79,25 +79,18 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
             if link not in model.link_names:
                 raise ModelError(
                     f"control.{key} names '{link}', which is not a moving link; moving links:"
-                    f" {', '.join(model.link_names)}"
-                )
+                    f" {', '.join(model.link_names)}")
     limit = np.array(model.limits.effort)
     limited = np.isfinite(limit) & (limit > 0)
     if not limited.all():
         joint = model.joint_names[int(np.argmin(limited))]
         raise ModelError(f"URDF joint '{joint}': has no effort limit, which torque control needs; add it")
     adaptation = AdaptationOptions(
-        bandwidth=options.bandwidth,
-        speed=options.speed,
-        law=Law[options.law.upper()],
+        bandwidth=options.bandwidth, speed=options.speed, law=Law[options.law.upper()],
         adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
-        bounds=link_bounds(model, estimate.bodies, options),
-        largest_factor=options.largest_factor,
-        friction_weight=options.friction_weight,
-        effort_limit=options.effort_fraction * limit,
-        tracking=Tracking[options.controller_type.upper()],
-        dead_zone=options.dead_zone,
-    )
+        bounds=link_bounds(model, estimate.bodies, options), largest_factor=options.largest_factor,
+        friction_weight=options.friction_weight, effort_limit=options.effort_fraction * limit,
+        tracking=Tracking[options.controller_type.upper()], dead_zone=options.dead_zone)
     return AdaptiveController(model, estimate.bodies, adaptation, estimate.drives)
 
 
@@ -154,8 +147,7 @@ class EffortWatch:
         if speed[joint] > 0:
             return (
                 f"joint '{self._names[joint]}' moves at {abs(velocity[joint]):.3g} rad/s or m/s, its limit is"
-                f" {self._velocity[joint]:.4g}; find the cause of this motion"
-            )
+                f" {self._velocity[joint]:.4g}; find the cause of this motion")
         duration = now - self._since
         joint = int(np.argmax(duration))
         return f"the arm could not follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
@@ -167,8 +159,7 @@ class EffortWatch:
             return problem
         return (
             f"{problem}; joint '{self._names[joint]}' is at its effort limit {self._effort[joint]:.4g} N m or N: the"
-            " payload is too heavy for this pose, or the arm is blocked; remove the payload or the obstacle"
-        )
+            " payload is too heavy for this pose, or the arm is blocked; remove the payload or the obstacle")
 
 
 class TorqueTransition:
@@ -227,27 +218,18 @@ class ControlledArm:
     """
 
     def __init__(
-        self,
-        controller: AdaptiveController,
-        model: RobotModel,
-        limits: LimitOptions,
-        options: EffortControlOptions,
-        monitor: StateMonitorOptions,
-        begin: StateSample,
-    ) -> None:
+            self, controller: AdaptiveController, model: RobotModel, limits: LimitOptions,
+            options: EffortControlOptions, monitor: StateMonitorOptions, begin: StateSample) -> None:
         motion, urdf = motion_limits(model, limits), model.limits
         lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
         upper = np.where(np.isfinite(urdf.upper), urdf.upper, motion.upper)
         speed = np.where(np.isfinite(urdf.velocity), urdf.velocity, motion.velocity)
-        watched = MonitorOptions(**attrs.asdict(monitor))
-        self.controller = controller
-        usable = JointLimits(lower, upper, speed, urdf.effort)
-        self.monitor = StateMonitor(model.joint_names, usable, watched, begin.time)
-        self.fault, self.largest_error = "", 0.0
+        watched, usable = MonitorOptions(**attrs.asdict(monitor)), JointLimits(lower, upper, speed, urdf.effort)
+        self.controller, self.monitor = controller, StateMonitor(model.joint_names, usable, watched, begin.time)
+        self.fault, self.largest_error, self.accepts = "", 0.0, True
         self._limits, self._options = motion, options
         effort = np.asarray(controller.options.effort_limit)
         self._watch = EffortWatch(model.joint_names, speed, effort, options.saturation_s)
-        self.accepts = True
         self._state, self._seen = begin, begin.time
         self._reference = ReferenceMotion(motion, begin.position, np.zeros_like(begin.position), begin.time,
                                           options.brake)  # fmt: skip
@@ -279,8 +261,7 @@ class ControlledArm:
         if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
             return
         state, before = StateSample(time, position, velocity, effort), self._state
-        channels = ("position", "velocity", "effort")
-        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in channels)
+        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in ("position", "velocity", "effort"))
         self._repeats = self._repeats + 1 if repeats else 0
         self._state, self._seen = state, now
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
@@ -355,8 +336,7 @@ class ControlledArm:
             return self._effort_without_states()
         adapt = self.accepts and self._transition.ended(now)
         effort = self.controller.step(
-            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
-        )
+            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt)
         self._watch.saturate(now, self.controller.saturated)
         effort = self._transition.smoothed(effort, now)
         self._recent.append((now, asked, effort))
@@ -388,10 +368,9 @@ class ControlledArm:
 
     def _sees(self, now: float) -> bool:
         """Return True if states are fresh and not stuck."""
-        fresh = now - self._seen <= self.monitor.options.state_timeout_s
         moves = np.abs(self._state.velocity).max() > _VELOCITY_NOISE or self.monitor.is_frozen(self._asked.position)
         stuck = self._repeats >= _STUCK_STATES and moves
-        return fresh and not stuck
+        return now - self._seen <= self.monitor.options.state_timeout_s and not stuck
 
     def _commanded(self, time: float) -> Array:
         """Return the reference position ``(n,)`` at a time near the last tick."""

@@ -70,8 +70,7 @@ class CalibratedDrives:
         if self.model.layout.rotors:
             raise IdentificationError(
                 "adaptation: rotors that are separate bodies are not compensated; give a calibration without"
-                " robot.rotors"
-            )
+                " robot.rotors")
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Torque ``(n,)`` of all drives [N m or N] at position, velocity and acceleration ``(n,)``."""
@@ -139,9 +138,8 @@ class PassivityBased(TrackingLaw):
         r = state.error(gain)
         v = wanted.velocity - gain * (state.position - wanted.position)
         a = wanted.acceleration - gain * (state.velocity - wanted.velocity) - gain * r
-        regressor = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v)
-        self._last = regressor, v, r
-        return regressor, v, a
+        self._last = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v), v, r
+        return self._last[0], v, a
 
     def weights(self, bodies: Array, dt: float, dead_zone: float) -> tuple[Array, Array, Array]:
         """``b = Y^T r`` ([Lee2019]_ eq. 5.2.15)."""
@@ -184,21 +182,18 @@ class ComputedTorque(TrackingLaw):
         if self._weight is None:
             self._weight = np.diag(self.mass_matrix(q, self._first))
         r = 0.5 * (before.error(self._bandwidth) + now.error(self._bandwidth))
-        weighted: Array = np.asarray(
-            np.linalg.solve(self.mass_matrix(q, bodies), self._weight * outside(r, dead_zone)), dtype=float)
+        weighted = np.linalg.solve(self.mass_matrix(q, bodies), self._weight * outside(r, dead_zone))
         acceleration = (now.velocity - before.velocity) / dt
-        regressor: Array = np.array(
-            pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration), dtype=float)
-        return regressor, v, weighted
+        regressor = np.array(pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration))
+        return regressor, v, np.asarray(weighted)
 
     def mass_matrix(self, q: Array, bodies: Array) -> Array:
         """Mass matrix ``(n, n)`` from unit accelerations at rest, without gravity."""
         zero = np.zeros_like(q)
-        columns = [
+        gravity, *columns = (
             pin.computeJointTorqueRegressor(self._model, self._data, q, zero, unit) @ bodies.ravel()
-            for unit in np.vstack([zero, np.eye(len(q))])
-        ]
-        return np.array(columns[1:]).T - columns[0][:, None]
+            for unit in np.vstack([zero, np.eye(len(q))]))
+        return np.array(columns).T - gravity[:, None]
 
 
 def outside(r: Array, dead_zone: float) -> Array:
@@ -289,12 +284,8 @@ class AdaptiveController:
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        bodies: Array,
-        options: AdaptationOptions | None = None,
-        drives: CalibratedDrives | None = None,
-    ) -> None:
+            self, model: RobotModel, bodies: Array, options: AdaptationOptions | None = None,
+            drives: CalibratedDrives | None = None) -> None:
         if model.free:
             raise IdentificationError("adaptation: the robot has a free base; give a robot on a fixed base")
         if not is_consistent(bodies).all():
@@ -310,9 +301,7 @@ class AdaptiveController:
         self._tracking: TrackingLaw = kind(model, self._first, self.options.bandwidth)
         self._adapted = np.array(self.options.adapted or range(len(bodies)), dtype=int)
 
-    def step(
-        self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True
-    ) -> Array:
+    def step(self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True) -> Array:
         """Return the torque ``(n,)`` at a measured state, ``dt`` seconds after the last step; adapt if ``adapt``.
 
         Raises

@@ -115,8 +115,7 @@ def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: Motio
     first = sent.time[0] - now
     if first < -_MAX_LATE_S:
         raise ExcitationError(
-            f"reference: began {-first:.3f} s ago; check the clocks and use_sim_time, or send it earlier"
-        )
+            f"reference: began {-first:.3f} s ago; check the clocks and use_sim_time, or send it earlier")
     if first > _MAX_AHEAD_S:
         raise ExcitationError(f"reference: begins only in {first:.0f} s; check the clocks and use_sim_time")
     if np.abs(sent.velocity[-1]).max() > _MAX_END_SPEED:
@@ -141,8 +140,7 @@ def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
             time, values = np.array([max(_JOIN_S, time[-1])]), [points[-1:] for points in values]
     start = (here.position, here.velocity, here.acceleration)
     return PiecewiseQuintic(
-        np.append(0.0, time), *(np.vstack([at, points]) for at, points in zip(start, values, strict=True))
-    )
+        np.append(0.0, time), *(np.vstack([at, points]) for at, points in zip(start, values, strict=True)))
 
 
 def _check(curve: PiecewiseQuintic, limits: MotionLimits, here: Reference) -> None:

@@ -43,8 +43,7 @@ class MotionLimits:
             if lower >= upper:
                 raise ExcitationError(
                     f"joint '{joint}': position range {lower:g} to {upper:g} has no width; widen limits.position or"
-                    " lower limits.position_margin"
-                )
+                    " lower limits.position_margin")
 
     @property
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
@@ -75,16 +74,16 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     if unstated:
         log_once(
             f"URDF joints without a velocity limit: {', '.join(unstated)}; their limit is {options.default_velocity:g}"
-            " rad/s or m/s (limits.default_velocity); set limits.velocity to change it",
-        )
-    velocity = np.where(unlimited, options.default_velocity, urdf.velocity)
-    effort = np.array(urdf.effort)
-    acceleration = np.full(len(names), options.default_acceleration)
-    for key, limits in (("velocity", velocity), ("effort", effort), ("acceleration", acceleration)):
+            " rad/s or m/s (limits.default_velocity); set limits.velocity to change it")
+    values = {
+        "velocity": np.where(unlimited, options.default_velocity, urdf.velocity), "effort": np.array(urdf.effort),
+        "acceleration": np.full(len(names), options.default_acceleration)}
+    for key, limits in values.items():
         for name, value in getattr(options, key).items():
             limits[_joint(model, key, name)] = value
-    velocity, effort = velocity * options.velocity_fraction, effort * options.effort_fraction
-    return MotionLimits(names, lower, upper, velocity, acceleration, effort)
+    values["velocity"] *= options.velocity_fraction
+    values["effort"] *= options.effort_fraction
+    return MotionLimits(names, lower, upper, **values)
 
 
 def _joint(model: RobotModel, key: str, name: str) -> int:
@@ -113,8 +112,7 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
             log_once(
                 f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, the"
                 f" URDF's limits minus limits.position_margin ({options.position_margin:g}); the joint stays within"
-                " these limits",
-            )
+                " these limits")
         lower[joint], upper[joint] = max(low, lower[joint]), min(high, upper[joint])
     _check_ranges(model, options, lower, upper)
     return lower, upper
@@ -125,16 +123,12 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
 
     ModelError if ``limits.position`` does not give the ranges of these joints; other doubtful limits are logged.
     """
-    joints = set[str]()
     for doubt in model.doubtful_limits:
-        stated = set(doubt.joints) <= set(getattr(options, doubt.key))
-        if doubt.key == "position":
-            if not stated:
+        if not set(doubt.joints) <= set(getattr(options, doubt.key)):
+            if doubt.key == "position":
                 raise ModelError(str(doubt))
-            joints.update(doubt.joints)
-        elif not stated:
             log_once(str(doubt))
-    return joints
+    return {joint for doubt in model.doubtful_limits if doubt.key == "position" for joint in doubt.joints}
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
@@ -154,8 +148,7 @@ def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper:
                 f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
                 " it cannot move"
                 + (f" (and {len(joints) - 1} more)" if len(joints) > 1 else "")
-                + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
-            )
+                + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}")
 
 
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
@@ -182,5 +175,4 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
             raise ExcitationError(
                 f"joint '{limits.joint_names[joint]}': {channel} {values[side, joint]:.6g} {unit} at"
                 f" {times[side, joint]:.3f} s is beyond its limit {(lower, upper)[side][joint]:.6g} {unit}; plan"
-                " within the limits or correct them"
-            )
+                " within the limits or correct them")

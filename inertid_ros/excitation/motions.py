@@ -43,8 +43,7 @@ class FourierBasis:
             cycles = self.duration * self.base_frequency
             raise ExcitationError(
                 f"Fourier motion: {self.harmonics} harmonics are too few for rest at both ends; use at least"
-                f" {2 if abs(cycles - round(cycles)) < 1e-9 else 3}"
-            )
+                f" {2 if abs(cycles - round(cycles)) < 1e-9 else 3}")
 
     @property
     def size(self) -> int:
@@ -259,6 +258,5 @@ def knot_times(trajectory: Trajectory, step: float) -> Array:
     breaks = trajectory.breaks
     pieces = [
         np.linspace(a, b, max(int(np.ceil((b - a) / step - 1e-9)), 1), endpoint=False)
-        for a, b in zip(breaks[:-1], breaks[1:], strict=True)
-    ]
+        for a, b in zip(breaks[:-1], breaks[1:], strict=True)]
     return np.concatenate([*pieces, breaks[-1:]])

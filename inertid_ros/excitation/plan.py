@@ -137,14 +137,12 @@ class Plan:
                 if values[joint] > _REST:
                     raise ExcitationError(
                         f"plan: joint '{self.joint_names[joint]}' is not at rest at the {where} ({channel}"
-                        f" {getattr(self, channel)[row][joint]:g}); a plan starts and ends at rest"
-                    )
+                        f" {getattr(self, channel)[row][joint]:g}); a plan starts and ends at rest")
 
 
 def plan_of(
-    trajectory: Trajectory, limits: MotionLimits, *, knot_step: float = 0.02, motion_type: str = "ramp",
-    model_hash: str = "", seed: int = 0,
-) -> Plan:
+        trajectory: Trajectory, limits: MotionLimits, *, knot_step: float = 0.02, motion_type: str = "ramp",
+        model_hash: str = "", seed: int = 0) -> Plan:
     """Plan of a motion, with knots at most ``knot_step`` [s] apart and at every break of its third derivative."""
     time = knot_times(trajectory, knot_step)
     if len(time) > MAX_KNOTS:
@@ -172,8 +170,7 @@ def joined(before: Plan, after: Plan) -> Plan:
     joint = int(np.argmax(gap))
     if gap[joint] > 1e-9:
         raise ExcitationError(
-            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; add a ramp between them"
-        )
+            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; add a ramp between them")
     lower = np.minimum(before.limits.lower, after.limits.lower)
     upper = np.maximum(before.limits.upper, after.limits.upper)
     time = np.concatenate([before.time, before.duration + after.time[1:]])
@@ -189,8 +186,7 @@ def plan_text(plan: Plan) -> str:
         "format": _PLAN_FORMAT, "kind": plan.motion_type, "seed": plan.seed, "model_hash": plan.model_hash,
         "condition_number": float(plan.condition_number), "duration": plan.duration,
         "joint_names": list(plan.joint_names),
-        "limits": {name: getattr(plan.limits, name).tolist() for name in _LIMIT_FIELDS},
-    }
+        "limits": {name: getattr(plan.limits, name).tolist() for name in _LIMIT_FIELDS}}
     text = yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=1000)
     rows = np.column_stack([plan.time, plan.position, plan.velocity, plan.acceleration])
     points = "".join(f"  - [{', '.join(map(repr, row))}]\n" for row in rows.tolist())
@@ -284,8 +280,7 @@ def _from_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits) -> 
                 knots.append(np.zeros(0))
             if knots[-1].shape != (len(names),):
                 raise ExcitationError(
-                    f"point {row} needs {len(names)} {channel}; a motion has position, velocity and acceleration"
-                )
+                    f"point {row} needs {len(names)} {channel}; a motion has position, velocity and acceleration")
     q, v, a = np.array(knots).reshape(len(time), 3, -1).swapaxes(0, 1)[:, :, order]
     return Plan(limits.joint_names, np.array(time), q, v, a, limits, "joint_trajectory")
 

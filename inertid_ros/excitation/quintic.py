@@ -29,13 +29,15 @@ class PiecewiseQuintic:
         """Time of the last knot [s]; the duration of a curve that begins at zero."""
         return float(self.time[-1])
 
+    def knots(self, rows: slice | Mask) -> Array:
+        """Position, velocity and acceleration ``(3, P, n)`` at some of the knots."""
+        return np.array([self.position[rows], self.velocity[rows], self.acceleration[rows]])
+
     @cached_property
     def coefficients(self) -> Array:
         """Coefficients ``(N - 1, 6, n)`` of ``q = sum_k c_k x^k``; ``x`` is the time since the knot before [s]."""
         h = np.diff(self.time)[:, None]
-        q0, q1 = self.position[:-1], self.position[1:]
-        v0, v1 = self.velocity[:-1], self.velocity[1:]
-        a0, a1 = self.acceleration[:-1], self.acceleration[1:]
+        (q0, v0, a0), (q1, v1, a1) = self.knots(slice(-1)), self.knots(slice(1, None))
         # Error of the quadratic terms at the segment's end, to be removed by the higher terms; in units of position.
         dq = q1 - q0 - h * v0 - 0.5 * h**2 * a0
         dv = h * (v1 - v0 - h * a0)
@@ -79,8 +81,7 @@ class PiecewiseQuintic:
 
     def control_points(self, order: int) -> Array:
         """Bernstein coefficients ``(N - 1, 6 - order, n)`` of a derivative, which bound it on each segment."""
-        knots = np.array([self.position, self.velocity, self.acceleration])
-        return control_points(np.diff(self.time)[:, None], knots[:, :-1], knots[:, 1:], order)
+        return control_points(np.diff(self.time)[:, None], self.knots(slice(-1)), self.knots(slice(1, None)), order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
         """Upper bound on ``sign`` times a derivative of one joint over the whole curve, and the maximum's time [s].

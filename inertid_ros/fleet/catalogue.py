@@ -234,8 +234,8 @@ def _parquet(path: Path) -> dict[str, Any]:
     (rows,) = from_parquet([path], _rows)
     robots, bags, payloads = dict[str, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
-        known = {key: value for key, value in row.items() if value is not None}
-        bag = {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in known.items()}
+        bag = {key: value.isoformat() if hasattr(value, "isoformat") else value
+            for key, value in row.items() if value is not None}
         prefixed = [key for key in bag if key.startswith(_PAYLOAD_PREFIX)]
         load = {key.removeprefix(_PAYLOAD_PREFIX): bag.pop(key) for key in prefixed}
         robot = {key: bag.pop(key) for key in ("model", "urdf") if key in bag}

@@ -30,9 +30,9 @@ _MAX_ROWS = 100  # rows of a table on the page; the Parquet files hold all rows
 
 def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
     """Return the rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
-    models = [row for population in outcome.models.values() for row in _model_rows(population)]
-    bags = [_bag_row(bag) for bag in outcome.bags]
-    return {"robots": list(_robot_rows(outcome)), "models": models, "drift": _drift_rows(outcome), "bags": bags}
+    return {"robots": list(_robot_rows(outcome)),
+        "models": [row for population in outcome.models.values() for row in _model_rows(population)],
+        "drift": _drift_rows(outcome), "bags": [_bag_row(bag) for bag in outcome.bags]}
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:

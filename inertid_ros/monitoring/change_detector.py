@@ -146,8 +146,7 @@ class ChangeDetector:
             threshold = _threshold(level, len(size))
             evidence = ratio - len(size) * np.log(len(e))
             if ratio > threshold and evidence > most_evidence:
-                amount, deviation = self._amount(hypothesis, size, root)
-                best, most_evidence = (hypothesis, amount, deviation, ratio, threshold), evidence
+                best, most_evidence = (hypothesis, *self._amount(hypothesis, size, root), ratio, threshold), evidence
         if best is None:
             return None
         hypothesis, amount, deviation, ratio, threshold = best
@@ -183,14 +182,12 @@ class _Hypothesis:
 
 
 def _hypotheses(layout: ParameterLayout) -> list[_Hypothesis]:
-    hypotheses = []
-    for index, link in enumerate(layout.links):
-        first = layout.body(index).start
-        hypotheses.append(_Hypothesis(link, list(range(first, first + _BODY_COLUMNS)), _BODY))
+    starts = (layout.body(index).start for index in range(len(layout.links)))
+    bodies = (_Hypothesis(link, [*range(start, start + _BODY_COLUMNS)], _BODY)
+        for link, start in zip(layout.links, starts, strict=True))
     terms = [layout.drive(term).start for term in _CHANGED_FRICTION if term in layout.drive_terms]
-    for index, joint in enumerate(layout.joints if terms else ()):
-        hypotheses.append(_Hypothesis(joint, [start + index for start in terms], _FRICTION))
-    return hypotheses
+    joints = enumerate(layout.joints if terms else ())
+    return [*bodies, *(_Hypothesis(joint, [start + k for start in terms], _FRICTION) for k, joint in joints)]
 
 
 def _fit(columns: Array, errors: Array) -> tuple[float, Array, Array]:

@@ -20,7 +20,7 @@ from inertid_ros.core.samples import JointSample, Samples
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import Compressor, information_so_far
-from inertid_ros.monitoring.change_detector import Change, ChangeDetector, ChangeHistory, with_stream_noise
+from inertid_ros.monitoring.change_detector import ChangeDetector, ChangeHistory, with_stream_noise
 from inertid_ros.monitoring.online_identification import NOTHING_FORGOTTEN, OnlineEstimate, OnlineIdentification
 from inertid_ros.monitoring.streams import CausalFilter, CheckedState, StreamChecks, StreamFault, StreamOptions
 from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFrame, payload_equations
@@ -45,7 +45,7 @@ class Followed:
     ----------
     block : block of samples that this state completed, if any.
     estimate : None if no solution was due.
-    news : True if :attr:`FollowedRobot.change` must be reported.
+    news : True if the change in :attr:`FollowedRobot.changes` must be reported.
     """
 
     state: CheckedState
@@ -64,6 +64,8 @@ class FollowedRobot:
     Attributes
     ----------
     filter : causal filter; its delay applies to all results.
+    checks : checks of the joint states, which convert times of results to stamps.
+    changes : changes of the robot so far.
     weights : (c,), factors that scale errors to independent errors of unit variance [1 / (N m or N)].
     """
 
@@ -73,14 +75,10 @@ class FollowedRobot:
         model = robot.equations.model
         self.filter = CausalFilter(model, stream)
         self.changes, self.faults = ChangeHistory(), Counter[StreamFault]()
-        self._checks = StreamChecks(model, self.filter.longest_gap)
+        self.checks = StreamChecks(model, self.filter.longest_gap)
         self._online = OnlineIdentification(robot, options, stream.independent_share)
         self.weights, self._detector = self._online.weights, ChangeDetector(robot, options)
         self._solved = 0.0
-
-    def stamp_ns(self, time: float) -> int:
-        """Convert the time of a sample, estimate or change [s] to a stamp of the joint states [ns]."""
-        return self._checks.stamp_ns(time)
 
     def take(self, state: JointSample) -> Followed:
         """Process a joint state, in the order of reception.
@@ -90,7 +88,7 @@ class FollowedRobot:
         IdentificationError
             The solver finds no optimum.
         """
-        checked = self._checks.check(state)
+        checked = self.checks.check(state)
         if checked.fault is not None:
             self.faults[checked.fault] += 1
         if not checked.usable:
@@ -102,16 +100,10 @@ class FollowedRobot:
         change = self._detector.add(block)
         news = self.changes.add(change, self._detector.tested, block)
         estimate = None
-        half = 0.5 * len(block) * self.filter.period
-        due = block.time[-1] - self._solved >= self._solve_period_s - half
+        due = block.time[-1] - self._solved >= self._solve_period_s - 0.5 * len(block) * self.filter.period
         if due and block.mask.any() and not self._online.stream.empty:
             self._solved, estimate = float(block.time[-1]), self._online.solve()
         return Followed(checked, block, estimate, news)
-
-    @property
-    def change(self) -> Change | None:
-        """Last reported change; None while the robot is as calibrated."""
-        return self.changes.current
 
 
 @one_thread()
@@ -207,10 +199,6 @@ class PayloadMeasurement:
         return self._states[-1][0] - self._states[0][0] if self._states else 0.0
 
     @property
-    def done(self) -> bool:
-        return self.seconds >= self._wanted
-
-    @property
     def fraction(self) -> float:
         """Completed share of the requested time."""
         return min(self.seconds / self._wanted, 1.0)
@@ -297,7 +285,7 @@ class PayloadGoal:
             return
         if followed.block is not None:
             self.progress = self._measurement.progress()
-        if self._measurement.done:
+        if self._measurement.fraction == 1.0:
             job = (self._directory, self._measurement.recording(), self._reference, self._options)
             self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array, one_thread
 from inertid_ros.core.errors import InertidError
-from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import Block
 from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
 from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
@@ -80,7 +79,9 @@ class LiveCoverage:
                 velocity = self._speed(time, position)
             self._before = time, position
             if (samples := self._filter.push(time, position, velocity, effort)) is not None:
-                self._take(samples)
+                self._compressor.add(samples)
+                extent = MotionExtent.from_samples(self._model, samples)
+                self._extent = extent if self._extent is None else self._extent | extent
 
     @one_thread()
     def coverage(self) -> tuple[JointCoverage, ...]:
@@ -96,11 +97,6 @@ class LiveCoverage:
         if self._before is None or time <= self._before[0]:
             return np.zeros(len(position))
         return (position - self._before[1]) / (time - self._before[0])
-
-    def _take(self, samples: Samples) -> None:
-        self._compressor.add(samples)
-        extent = MotionExtent.from_samples(self._model, samples)
-        self._extent = extent if self._extent is None else self._extent | extent
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
         coordinates = priors.prior_coordinates(self._model, information)

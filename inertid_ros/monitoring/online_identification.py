@@ -26,7 +26,6 @@ from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import Equations, equations_of
-from inertid_ros.robot.model import RobotModel
 
 _MAX_WARM_STEPS = 60
 _MAX_DECREMENT = 1e-12  # squared Newton decrement before the last step, in squared standard deviations
@@ -78,12 +77,10 @@ class OnlineInformation:
     def information(self) -> Information:
         """Information of the samples so far."""
         factors = self._older.with_rows_of(self._current) if self._segments else self._current
-        channels = tuple(
-            Channel(columns, R @ expansion, int(round(count)))
-            for columns, R, expansion, count in zip(
-                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True))
         equations = self._equations
-        return Information(equations.model.layout, channels, self._robot, tuple(equations.channels))
+        parts = zip(equations.columns, factors.R, self._expansions, factors.counts, strict=True)
+        channels = (Channel(columns, R @ expansion, int(round(count))) for columns, R, expansion, count in parts)
+        return Information(equations.model.layout, tuple(channels), self._robot, tuple(equations.channels))
 
     def _append(self, samples: Samples) -> None:
         work = np.zeros((self._equations.count, self._writer.width, len(samples)))
@@ -189,7 +186,7 @@ class OnlineIdentification:
         self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}
-        self._model: RobotModel = replace(
+        self._model = replace(
             model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives})
         self.equations = equations_of(self._model, robot.equations.equation_type)
         self.weights: Array = np.sqrt(independent_share) / robot.deviation

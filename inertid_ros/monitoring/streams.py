@@ -232,6 +232,7 @@ class CausalFilter:
 
     Attributes
     ----------
+    delay : age of the newest sample in a completed block [s].
     longest_gap : longest time between two states that is interpolated [s]; a longer gap restarts the filter.
     rejected : number of rejected states: the stamp repeats or goes back, or a value is not finite.
     restarts : number of restarts after a gap.
@@ -246,22 +247,13 @@ class CausalFilter:
         self._low_pass = np.pad(smooth, edge)
         self._effort = _shifted(self._low_pass, shift)
         self._derivative = np.pad(np.convolve(smooth, _DIFFERENCE), edge - len(_DIFFERENCE) // 2) / options.period
-        self._half = half + edge
+        self._half, self.delay = half + edge, (half + edge) * options.period
         threshold = max(RESTING_SPEED, _SURE_SIGN_DEVIATIONS * options.velocity_noise)
         self._sliding_speeds = np.full(len(model.layout.drive_ratios), threshold)
-        self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
+        self.period, self._scale, self.rejected, self.restarts = options.period, model.effort_scale, 0, 0
         self.longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
         self._begin()
-
-    @property
-    def period(self) -> float:
-        return self._options.period
-
-    @property
-    def delay(self) -> float:
-        """Delay of the filter: age of the newest sample in a completed block [s]."""
-        return self._half * self._options.period
 
     def push(self, time: float, position: Array, velocity: Array, effort: Array) -> Samples | None:
         """Take a joint state ``(n,)`` with its stamp [s]; return a block of samples if this state completes one."""
@@ -276,8 +268,8 @@ class CausalFilter:
             self._rows.append(row)
             return None
         before, last = self._last
-        period = self._options.period
-        while (instant := self._start + (self._dropped + len(self._rows)) * period) <= time + _STAMP_TOLERANCE * period:
+        end = time + _STAMP_TOLERANCE * self.period
+        while (instant := self._start + (self._dropped + len(self._rows)) * self.period) <= end:
             share = (instant - before) / (time - before)
             self._rows.append(row if share > 1 - _STAMP_TOLERANCE else last + share * (row - last))
         self._last = time, row
@@ -292,19 +284,16 @@ class CausalFilter:
         rows, n, half = np.array(self._rows), self._model.joints, self._half
         windows = np.lib.stride_tricks.sliding_window_view(rows, 2 * half + 1, axis=0)
         smooth, slope = windows[:, : 2 * n] @ self._low_pass, windows[:, n : 2 * n] @ self._derivative
-        count = len(smooth)
-        speeds = rows[:, n : 2 * n]
+        count, speeds = len(smooth), rows[:, n : 2 * n]
         undecimated = UndecimatedVelocity((speeds,), self._centred, half + np.arange(count))
         sliding = slides(self._model.layout, self._sliding_speeds, speeds, self._centred)[half : half + count]
-        time: Array = self._start + (self._dropped + half + np.arange(count, dtype=float)) * self._options.period
+        time: Array = self._start + (self._dropped + half + np.arange(count, dtype=float)) * self.period
         del self._rows[:count]
         self._dropped += count
         q, v, tau = smooth[:, :n], smooth[:, n:], windows[:, 2 * n :] @ self._effort
-        usable: Mask = sliding.any(axis=1).astype(bool)
         return Samples(
-            time, q, v, slope, tau, sliding, usable, name="stream", undecimated=undecimated,
-            sliding=sliding, cutoff_hz=self._options.cutoff_hz,
-        )  # fmt: skip
+            time, q, v, slope, tau, sliding, np.asarray(sliding.any(axis=1)), name="stream", undecimated=undecimated,
+            sliding=sliding, cutoff_hz=self._options.cutoff_hz)
 
     def _centred(self, values: Array | Mask) -> Array:
         """Return low-passed values of the same shape; zero for rows without a complete filter window."""

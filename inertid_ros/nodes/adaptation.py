@@ -24,8 +24,8 @@ from inertid_ros.core.samples import StateSample
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.ros.controller import CommandTopic, ControllerManager
+from inertid_ros.robot.model import load_model
+from inertid_ros.ros.controller import CommandTopic
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare
@@ -47,10 +47,9 @@ class ArmInterface(RobotStates):
     def __init__(
             self, node: Node, options: AdaptationNodeOptions, on_state: Callable[[JointSample, float, float], None],
             on_other_robot: Callable[[], None]) -> None:
-        super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
+        super().__init__(node, options, options.robot, on_state, on_other_robot)
         topic = f"{options.controller}/commands" if options.controller else "effort_commands"
         self.commands = CommandTopic(node, Float64MultiArray, topic)
-        self.manager = ControllerManager(node, options.controller)
 
     def begin(self, options: StateMonitorOptions) -> StateSample:
         """Check that the node can take control of the arm, and return the arm's state.
@@ -70,11 +69,6 @@ class ArmInterface(RobotStates):
         """Return why commands do not arrive, or which other nodes command the arm or publish states; else empty."""
         return self.namesake() or self.commands.problem() or self.several_publishers()
 
-    def poll(self) -> None:
-        """Process the messages received since the last call; to be called at every tick."""
-        self.manager.poll(self.steady())
-        super().poll()
-
     def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
         """Return a trajectory in the joint order of the model, with times on the steady clock.
 
@@ -83,14 +77,10 @@ class ArmInterface(RobotStates):
         if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
                 f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are accepted; send it in parts")
-        names = self.model.recorded_joints.recorded(self.model.joint_names)
-        points = from_joint_trajectory(message, names)
+        points = from_joint_trajectory(message, self.manager.joints)
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
         start = stamp - self.clock_ahead() if stamp else self.steady()
         return replace(points, time=points.time + start)
-
-    def _described(self, model: RobotModel) -> None:
-        self.manager.joints = model.recorded_joints.recorded(model.joint_names)
 
 
 class Adaptation(LifecycleNode):
@@ -104,10 +94,10 @@ class Adaptation(LifecycleNode):
         self.arm: controlled_arm.ControlledArm | None = None
         self.estimate: controlled_arm.FirstEstimate | None = None
         self.told_fault, self.refused, self.sequence = "", "", 0
-        self.ending, self.rested_at = False, float("inf")
+        self.rested_at = float("inf")
         self.ticks = StreamWatch()
-        changed = "the robot description changed"
-        self.robot = ArmInterface(self, self.options, self._take_state, lambda: self._stop(changed))
+        self.robot = ArmInterface(
+            self, self.options, self._take_state, lambda: self._stop("the robot description changed"))
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
         self.create_service(Trigger, "~/stop", self._stop_on_request)
@@ -236,8 +226,7 @@ class Adaptation(LifecycleNode):
         arm = self.arm
         if arm is None:
             return
-        problem = self.robot.interference() if arm.accepts else ""
-        if problem:
+        if arm.accepts and (problem := self.robot.interference()):
             self._stop(problem)
         if arm.fault and arm.fault != self.told_fault:
             self.told_fault = arm.fault
@@ -302,7 +291,6 @@ class Adaptation(LifecycleNode):
     def begin_shutdown(self) -> None:
         """Bring the arm to rest after a signal, before the process ends."""
         self._stop("the adaptation node received a signal to end")
-        self.ending = True
 
     @property
     def shutdown_complete(self) -> bool:
@@ -310,10 +298,7 @@ class Adaptation(LifecycleNode):
         if self.arm is None:
             return True
         now = time.monotonic()
-        if not self.arm.at_rest:
-            self.rested_at = float("inf")
-        else:
-            self.rested_at = min(self.rested_at, now)
+        self.rested_at = min(self.rested_at, now) if self.arm.at_rest else float("inf")
         return now - self.rested_at > _HOLD_BEFORE_END_S
 
     def on_fault(self, error: Exception) -> None:
@@ -327,7 +312,3 @@ class Adaptation(LifecycleNode):
 
 def main() -> int:
     return run_node(Adaptation)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

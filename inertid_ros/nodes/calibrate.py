@@ -7,7 +7,7 @@ missing or failed; 3 the result must not be used; 130 interrupted.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from action_msgs.msg import GoalStatus
@@ -36,8 +36,7 @@ class CalibrationFlow:
         self.recorder = client.serving_node("recorder", RecorderStatus)
         by_itself = options.moved_by == "robot"
         self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
-        self.recording = ""  # name of the present recording
-        self.is_recording = False
+        self.recording, self.is_recording = "", False  # name of the present recording
         client.note = lambda: self._coverage(self.recording)
 
     def run(self) -> int:
@@ -109,9 +108,7 @@ class CalibrationFlow:
     def _coverage(self, name: str) -> str:
         """Return the torque uncertainty after the recording so far, and the data still needed; empty if unknown."""
         status = self.identifier.last
-        if status is None or not name or status.recording != name:
-            return ""
-        if not (status.joint_names and status.torque_deviation):
+        if status is None or not name or status.recording != name or not status.torque_deviation:
             return ""
         deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=False))
         text = f"torque uncertainty {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is undetermined"
@@ -163,18 +160,15 @@ class CalibrationFlow:
         if self.options.rounds > 1:
             client.show(f"rounds ended: {result.stop_reason}")
         care = result.verdict == InertialParameters.USE_WITH_CARE
-        lines = [result.message] if care or not tables else []
-        if result.result_directory:
-            lines.append(f"result: {result.result_directory}")
-        if lines:
-            (client.show_warning if care else client.show)("; ".join(lines))
+        message = result.message if care or not tables else ""
+        directory = result.result_directory and f"result: {result.result_directory}"
+        if text := "; ".join(filter(None, (message, directory))):
+            (client.show_warning if care else client.show)(text)
         return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
 
     def leave(self) -> None:
-        steps: list[Callable[[], object]] = [self.mover.disarm]
-        if self.is_recording:
-            steps.append(lambda: self.client.trigger("recorder/stop"))
-        self.client.attempt_all(steps)
+        stop = [lambda: self.client.trigger("recorder/stop")] if self.is_recording else []
+        self.client.attempt_all([self.mover.disarm, *stop])
 
 
 def _absolute(plan: str) -> str:
@@ -184,7 +178,3 @@ def _absolute(plan: str) -> str:
 
 def main() -> int:
     return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

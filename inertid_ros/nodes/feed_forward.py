@@ -26,9 +26,8 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.ros.controller import CommandTopic, ControllerManager, Question
-from inertid_ros.ros.conversions import NANOSECONDS, TrajectoryArrays, from_joint_trajectory, to_joint_trajectory
+from inertid_ros.ros.controller import CommandTopic, ControllerManager, Question, follow_joint_trajectory
+from inertid_ros.ros.conversions import NANOSECONDS, from_joint_trajectory, to_joint_trajectory
 from inertid_ros.ros.diagnostics import STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import stored_parameters
@@ -66,7 +65,7 @@ class FeedForward(Node):
             stamp = self.get_clock().now().to_msg()
             self.publisher.publish(stored_parameters(Result.load(options.result), stamp))
         if options.urdf:
-            self._take_description(read_description(options.urdf))
+            self._take_description(options.urdf)
         else:
             self.create_subscription(String, "robot_description", self.receive_description, LATCHED)
         if options.command_interface == "follow_joint_trajectory":
@@ -87,8 +86,8 @@ class FeedForward(Node):
             self.no_robot = f"robot_description: {error}"
             self.get_logger().error(self.no_robot)
 
-    def _take_description(self, text: str) -> None:
-        robot = load_model(text, self.options.robot, shapes=False)
+    def _take_description(self, source: str) -> None:
+        robot = load_model(source, self.options.robot, shapes=False)
         if robot.free:
             raise ConfigurationError("efforts are computed for robots on a fixed base only; set robot.base: fixed")
         if self.robot is not None and robot.hash != self.robot.hash:
@@ -125,20 +124,15 @@ class FeedForward(Node):
                 f"no parameters on {self.topic}; start the identifier with an accepted result, or set the parameter"
                 " result or parameters")
         age_s = (self.get_clock().now().nanoseconds - stamp) / NANOSECONDS
-        if 0 < options.max_age_s < age_s:
-            return (
-                f"the parameters on {self.topic} are {age_s:.3g} s old, more than max_age_s {options.max_age_s:g};"
-                " restart their node")
-        return ""
+        old = f"the parameters on {self.topic} are {age_s:.3g} s old, more than max_age_s {options.max_age_s:g}"
+        return f"{old}; restart their node" if 0 < options.max_age_s < age_s else ""
 
     def _interface_problem(self) -> str:
-        name = self.options.controller
-        if not name:
+        if not (name := self.options.controller):
             return _NO_CONTROLLER
         if self.interfaces is None:
-            return (
-                f"{name} does not answer a request for its command interfaces; start it, or correct the parameter"
-                " controller")
+            why = "does not answer a request for its command interfaces"
+            return f"{name} {why}; start it, or correct the parameter controller"
         if "effort" not in self.interfaces:
             return (
                 f"{name} has no effort command interface, but {', '.join(self.interfaces) or 'no command_interfaces'};"
@@ -171,7 +165,7 @@ class FeedForward(Node):
         check_efforts(effort, self.robot.limits.effort, self.manager.joints, time, "joint trajectory")
         if not self.options.gravity:
             effort -= self.parameters.gravity(motion[0])
-        trajectory = to_joint_trajectory(TrajectoryArrays(self.manager.joints, time, *motion))
+        trajectory = to_joint_trajectory(self.manager.joints, PiecewiseQuintic(time, *motion))
         trajectory.header = message.header
         for point, values in zip(trajectory.points, effort.tolist(), strict=True):
             point.effort = values
@@ -179,8 +173,7 @@ class FeedForward(Node):
 
     def _curve(self, message: JointTrajectory) -> PiecewiseQuintic:
         for channel in ("velocities", "accelerations"):
-            missing = [row for row, point in enumerate(message.points) if not getattr(point, channel)]
-            if missing:
+            if missing := [row for row, point in enumerate(message.points) if not getattr(point, channel)]:
                 raise InertidError(
                     f"joint trajectory: point {missing[0]} lacks {channel}, on which the effort depends; let the"
                     " planner add them (MoveIt: AddTimeOptimalParameterization)")
@@ -209,13 +202,7 @@ class FeedForward(Node):
     # Action
 
     def _serve_goals(self) -> None:
-        try:
-            from control_msgs.action import FollowJointTrajectory
-        except ImportError:
-            raise ConfigurationError(
-                "command_interface follow_joint_trajectory needs control_msgs, which is not installed; install it or"
-                " use joint_trajectory") from None
-        self.action: Any = FollowJointTrajectory
+        self.action = follow_joint_trajectory()
         self.goals: dict[bytes, Any] = {}  # goals at the controller, by the id of the goal here
         group = ReentrantCallbackGroup()
         name = f"{self.options.controller}/follow_joint_trajectory".lstrip("/")
@@ -283,7 +270,3 @@ class FeedForward(Node):
 
 def main() -> int:
     return run_node(FeedForward)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

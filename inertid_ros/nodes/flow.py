@@ -25,9 +25,7 @@ _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
 _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
-_TRANSITION_VERBS = {
-    Transition.TRANSITION_CONFIGURE: "configure", Transition.TRANSITION_ACTIVATE: "activate",
-    Transition.TRANSITION_DEACTIVATE: "deactivate"}
+
 
 def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
     """Run a flow as the node ``name`` with its parameters; report errors as one line and an exit status.
@@ -92,24 +90,23 @@ class ExcitationMover:
         """Activate the node from any state; this also clears a latched fault."""
         state = self._client.call(GetState, "excitation/get_state", GetState.Request()).current_state.id
         if state == State.PRIMARY_STATE_ACTIVE:
-            self._change_state(Transition.TRANSITION_DEACTIVATE)
+            self._change_state("deactivate")
         if state == State.PRIMARY_STATE_UNCONFIGURED:
-            self._client.with_retries(lambda: self._change_state(Transition.TRANSITION_CONFIGURE), self._wait_s)
+            self._client.with_retries(lambda: self._change_state("configure"), self._wait_s)
         self._armed = True  # before the request, which may take effect although its answer is lost
-        self._change_state(Transition.TRANSITION_ACTIVATE)
+        self._change_state("activate")
         self._client.show("excitation is armed")
 
     def disarm(self) -> None:
         self._node.needed = False
         if self._armed:
             self._armed = False
-            self._change_state(Transition.TRANSITION_DEACTIVATE)
+            self._change_state("deactivate")
 
-    def _change_state(self, transition: int) -> None:
-        request = ChangeState.Request(transition=Transition(id=transition))
+    def _change_state(self, verb: str) -> None:
+        request = ChangeState.Request(transition=Transition(id=getattr(Transition, f"TRANSITION_{verb.upper()}")))
         if not self._client.call(ChangeState, "excitation/change_state", request).success:
             self._armed = False  # a refused transition leaves nothing to undo
-            verb = _TRANSITION_VERBS[transition]
             why = self._node.last.message if self._node.last is not None else "see its log"
             raise FlowError(f"excitation refuses to {verb}: {why}")
 

@@ -2,11 +2,11 @@
 
 import math
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import rclpy
@@ -23,7 +23,7 @@ from inertid_ros.core.errors import InertidError, check_address_space
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
-from .spin import MIN_ADDRESS_SPACE_MIB, end_within, handle_signals, ignore_signals, init_rclpy
+from .spin import MIN_ADDRESS_SPACE_MIB, end_within, handle_signals, init_rclpy
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class FlowClient:
 
     def __exit__(self, *_error: object) -> None:
         self._line.end()
-        ignore_signals()
+        handle_signals(signal.SIG_IGN)
         self._executor.shutdown(timeout_sec=0.0)
         for action in self._actions.values():
             action.destroy()
@@ -255,7 +255,7 @@ class FlowClient:
         self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
         if self.is_interrupted:  # the middleware may hold Python's lock at any step
             end_within(INTERRUPTED, _INTERRUPTED_END_S)
-        if not self.is_interrupted:
+        else:
             self.show_error(str(error))
 
     def wait_for_service(self, service_type: Any, name: str, timeout_s: float) -> None:
@@ -387,7 +387,7 @@ class FlowClient:
         if self._leasing:
             self._lease.publish(Empty())
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, *_signal: object) -> None:
         self._signaled = True
 
 

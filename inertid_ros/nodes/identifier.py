@@ -267,7 +267,3 @@ def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
 
 def main() -> int:
     return run_node(Identifier)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -84,7 +84,3 @@ class PayloadFlow:
 
 def main() -> int:
     return run_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

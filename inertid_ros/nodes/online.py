@@ -2,7 +2,6 @@
 
 import json
 import time
-from statistics import median
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -12,7 +11,6 @@ from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError, InertidError, RecordingError
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.screening.live_watch import StreamWatch
@@ -24,7 +22,7 @@ from inertid_ros.payload.offline import PayloadOutcome
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros import diagnostics
-from inertid_ros.ros.conversions import JointOrder, to_inertia, to_nanoseconds, to_time
+from inertid_ros.ros.conversions import JointOrder, by_axis, to_inertia, to_nanoseconds, to_time
 from inertid_ros.ros.goal_node import GoalNode
 from inertid_ros.ros.node_parameters import declare
 from inertid_ros.ros.parameter_messages import value_fields
@@ -35,6 +33,7 @@ from .spin import run_node
 _STATES_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.5, 2.0
 _RATE_SAMPLES = 60  # for measuring the rate
 _MIN_RATE_HZ, _MAX_RATE_HZ = 10.0, 1e4
+_NO_ROBOT = "no calibrated robot; set the parameter result, or calibrate a robot"
 _NO_STATES = "no joint states of the robot; start its driver, or remap joint_states"
 
 
@@ -96,7 +95,7 @@ class Following:
         self._stamps.append(stamp_ns)
         if len(self._stamps) <= _RATE_SAMPLES:
             return
-        rate = 1e9 / max(median(np.diff(self._stamps).tolist()), 1.0)
+        rate = 1e9 / max(float(np.median(np.diff(self._stamps))), 1.0)
         self._stamps.clear()
         if not _MIN_RATE_HZ <= rate <= _MAX_RATE_HZ:
             self._reject(f"joint_states are stamped at {rate:.3g} Hz; correct the driver's stamps")
@@ -184,14 +183,15 @@ class Online(GoalNode):
     def _publish(self, robot: FollowedRobot, followed: Followed) -> None:
         model = robot.robot.equations.model
         if followed.news:
-            stamp, since = (to_time(robot.stamp_ns(time)) for time in (robot.changes.time, robot.changes.since))
-            change = to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
+            times = robot.changes.time, robot.changes.since
+            stamp, since = (to_time(robot.checks.stamp_ns(time)) for time in times)
+            change = to_robot_change(model, robot.changes.current, stamp, since, self.options.false_alarms_per_hour)
             self.change_publisher.publish(change)
             self.get_logger().info(change.message)
         if followed.estimate is not None:
             self.estimate, self.problem = followed.estimate, ""
             self.sequence, self.solved_ns = self.sequence + 1, self.get_clock().now().nanoseconds
-            stamp = to_time(robot.stamp_ns(self.estimate.time))
+            stamp = to_time(robot.checks.stamp_ns(self.estimate.time))
             self.parameters_publisher.publish(followed_parameters(model, self.estimate, self.sequence, stamp))
 
     # Payload
@@ -199,7 +199,7 @@ class Online(GoalNode):
     def begin(self, request: IdentifyPayload.Goal) -> PayloadGoal:
         following = self.following
         if following is None:
-            raise RecordingError("payload: no calibrated robot; set the parameter result, or calibrate a robot")
+            raise RecordingError(f"payload: {_NO_ROBOT}")
         if following.robot is None:
             raise RecordingError(f"payload: {following.problem or following.order.others or _NO_STATES}")
         work = PayloadGoal(request, following.result, following.robot, self.options)
@@ -256,7 +256,7 @@ class Online(GoalNode):
             otherwise=f"{report.rate_hz:.0f} Hz")
 
     def _parameters_status(self) -> diagnostics.Status:
-        estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or calibrate a robot"
+        estimate = self.estimate
         age_s = (self.get_clock().now().nanoseconds - self.solved_ns) * 1e-9
         values = {
             "Result": str(self.following.result.directory) if self.following is not None else None,
@@ -266,7 +266,7 @@ class Online(GoalNode):
         return diagnostics.judged(
             "parameters", values,
             (diagnostics.ERROR, self.problem),
-            (diagnostics.STALE, unknown if self.following is None else ""),
+            (diagnostics.STALE, _NO_ROBOT if self.following is None else ""),
             (diagnostics.STALE, "waiting for joint states" if estimate is None else ""),
             otherwise="published")
 
@@ -275,8 +275,8 @@ class Online(GoalNode):
         values = dict.fromkeys(("Cause", "Link or joint", "Amount (kg, N m or N)", "Standard deviation", "Settled"))
         if robot is None:
             return diagnostics.Status("robot", diagnostics.STALE, "no robot is followed", values)
-        message = describe_change(robot.change)
-        if (change := robot.change) is None:
+        message = describe_change(robot.changes.current)
+        if (change := robot.changes.current) is None:
             return diagnostics.Status("robot", diagnostics.OK, message, values)
         content = (change.cause.value, change.subject, change.amount, change.deviation, change.settled)
         return diagnostics.Status("robot", diagnostics.WARN, message, dict(zip(values, content, strict=True)))
@@ -340,17 +340,9 @@ def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) 
     """Make the feedback of the payload action."""
     return IdentifyPayload.Feedback(
         stage=stage, fraction=fraction, mass=progress.mass, mass_standard_deviation=progress.mass_deviation,
-        com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain)
-
-
-def _vector(values: Array) -> Vector3:
-    x, y, z = map(float, values)
-    return Vector3(x=x, y=y, z=z)
+        com=Vector3(**by_axis(progress.com)), com_standard_deviation=Vector3(**by_axis(progress.com_deviation)),
+        uncertain=progress.uncertain)
 
 
 def main() -> int:
     return run_node(Online)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

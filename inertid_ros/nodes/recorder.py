@@ -1,9 +1,7 @@
 """Recorder node: writes joint states and sensor topics to a crash-safe bag, and publishes synchronised batches."""
 
-import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from itertools import compress, groupby
 from typing import NamedTuple
 
@@ -64,14 +62,14 @@ class Recorder(Node):
         super().__init__("recorder")
         self.options = declare(self, RecorderOptions)
         self.profile = topics.recording_profile(self.options.reliability)
-        self.sources = sources(self.options, partial(topics.resolved, self))
-        wrenches = [source for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
-        self.wrench_topics = [source.name for source in wrenches]
+        self.sources = sources(self.options, lambda name: topics.resolved(self, name))
+        self.wrench_topics = [
+            source.name for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
         self.changed = Future()  # completed with the next state of the session; services await it
-        self.failure, self.failure_logged_at = "", -math.inf
+        self.failure, self.failure_logged_at = "", -np.inf
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", topics.BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", topics.LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
@@ -182,7 +180,7 @@ class Recorder(Node):
         for received, topic, data, _ in arrived:
             stamped = self.sources[topic].is_sampled and self.sources[topic].type != NUMBERS
             header_ns = stamp_of_serialized(data) if stamped else 0
-            self.streams[topic].add(received, received + ahead_s - header_ns * 1e-9 if header_ns else math.nan)
+            self.streams[topic].add(received, received + ahead_s - header_ns * 1e-9 if header_ns else np.nan)
         arrived.sort(key=lambda message: message.received)
         for topic, messages in groupby(arrived, key=lambda message: message.topic):
             receive = self._receive_states if self.sources[topic].is_of_states else self._receive
@@ -283,10 +281,9 @@ class Recorder(Node):
 
     def _statuses(self) -> list[Status]:
         now = self._now_ns() * 1e-9
-        reports = [stream.report(now) for stream in self.streams]
-        joints = [self.joints.get(source.name, ()) for source in self.sources]
-        recorded = zip(self.sources, self._inspect(), reports, joints, strict=True)
-        of_topics = [topic_status(*topic) for topic in recorded]
+        recorded = zip(self.sources, self._inspect(), self.streams, strict=True)
+        of_topics = (topic_status(source, state, stream.report(now), self.joints.get(source.name, ()))
+            for source, state, stream in recorded)
         return [recording_status(self.session), disk_status(self.options), *of_topics]
 
     def _inspect(self) -> list[TopicState]:
@@ -355,7 +352,7 @@ def disk_status(options: RecorderOptions) -> Status:
     return judged(
         "disk", values,
         (OK, "" if options.write_bag else "no bags are written"),
-        (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
+        (WARN, f"free space of {options.directory} cannot be read" if np.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {required}; recordings are refused" if free < required else ""),
         (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
         otherwise=space)
@@ -380,7 +377,3 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
 
 def main() -> int:
     return run_node(Recorder)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

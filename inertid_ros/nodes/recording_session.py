@@ -97,10 +97,8 @@ class RecordingSession:
     """
 
     def __init__(self, options: RecorderOptions, sources: Sequence[Source], recorder: Any) -> None:
-        self.state, self.message, self.lost = SessionState.IDLE, "ready", 0
-        self.last_fault = ""
-        self._options, self._sources, self._recorder = options, tuple(sources), recorder
-        self._number = 0
+        self.state, self.message, self.lost, self.last_fault = SessionState.IDLE, "ready", 0, ""
+        self._options, self._sources, self._recorder, self._number = options, tuple(sources), recorder, 0
         self._open: _OpenRecording | None = None
 
     @property
@@ -121,14 +119,12 @@ class RecordingSession:
         Raises RecordingError if a recording is already in progress.
         """
         self.check_idle()
-        problem = self._recorder.topic_problem(absent=False)  # a publisher may not be discovered yet
-        if not problem:
-            try:
-                self._begin(now_ns, arrival_ns)
-                return
-            except InertidError as error:
-                problem = str(error)
-        self._end(f"not recording: {problem}", SessionState.FAILED)
+        try:
+            if problem := self._recorder.topic_problem(absent=False):  # a publisher may not be discovered yet
+                raise RecordingError(problem)
+            self._begin(now_ns, arrival_ns)
+        except InertidError as error:
+            self._end(f"not recording: {error}", SessionState.FAILED)
 
     def stop(self, now_ns: int, arrival_ns: int) -> None:
         """Stop with the messages received until now; :meth:`poll` closes the recording once all are taken from queues.

@@ -39,8 +39,7 @@ class Replay(Node):
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
         self.messages = self.playback.messages(self.playback.types)
         self.waiting: BagMessage | None = next(self.messages)
-        self.recorder_name = ""
-        self.created_ns = STEADY.now().nanoseconds
+        self.recorder_name, self.created_ns = "", STEADY.now().nanoseconds
         self.ready_ns = self.started_ns = self.elapsed_ns = self.clock_ns = self.played = 0
         self.request: Future | None = None
         self.finished = self.done = False  # done ends the node
@@ -97,9 +96,7 @@ class Replay(Node):
         return bool(self.recorder_name)  # not the answer: it comes only after samples have arrived
 
     def _publish_clock(self, now_ns: int) -> None:
-        if self.clock_publisher is None:
-            return
-        if now_ns - self.clock_ns >= 1e9 * self.options.rate / self.options.clock_hz:
+        if self.clock_publisher and now_ns - self.clock_ns >= 1e9 * self.options.rate / self.options.clock_hz:
             self.clock_ns = now_ns
             self.clock_publisher.publish(ClockMessage(clock=to_time(now_ns)))
 
@@ -108,10 +105,9 @@ class Replay(Node):
         for publisher in self.player.values():
             publisher.wait_for_all_acked()
         self.get_logger().info(f"played {self.played} messages")
-        if not self.options.record:
-            self.done = True
-            return
-        self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=STEADY)
+        self.done = not self.options.record
+        if self.options.record:
+            self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=STEADY)
 
     def _stop_recorder(self) -> None:
         self.settling.cancel()
@@ -127,17 +123,11 @@ class Replay(Node):
 
     def _status(self) -> Status:
         state = "played" if self.finished else "playing" if self.started_ns else "waiting for subscribers"
+        position_s = self.elapsed_ns * 1e-9
         values = {
-            "State": state,
-            "Bag": self.options.bag,
-            "Messages played": self.played,
-            "Position (s)": self.elapsed_ns * 1e-9}
+            "State": state, "Bag": self.options.bag, "Messages played": self.played, "Position (s)": position_s}
         return Status("playback", OK, state, values)
 
 
 def main() -> int:
     return run_node(Replay)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

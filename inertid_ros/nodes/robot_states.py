@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from inertid_ros.config.excitation import StateMonitorOptions
+from inertid_ros.config.nodes import AdaptationNodeOptions, ExcitationNodeOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
@@ -17,6 +18,7 @@ from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, ahe
 from inertid_ros.excitation.execution.plan_check import check_at_rest
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import diagnostics
+from inertid_ros.ros.controller import ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Liveliness, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
@@ -110,9 +112,8 @@ class JointStateWindow:
 
     def mean(self) -> JointSample:
         """Return the mean of the recent states, with the newest stamp."""
-        samples = [sample for _, sample in self._recent]
-        channels = [(sample.position, sample.velocity, sample.effort) for sample in samples]
-        return JointSample(samples[-1].stamp_ns, *np.mean(channels, axis=0))
+        channels = [(sample.position, sample.velocity, sample.effort) for _, sample in self._recent]
+        return JointSample(self._recent[-1][1].stamp_ns, *np.mean(channels, axis=0))
 
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Raise ExcitationError if the joint states are old, rare or invalid, or if the robot moves.
@@ -150,7 +151,7 @@ class RobotStates:
 
     Parameters
     ----------
-    urdf : file of the description; if empty, the topic ``robot_description`` is used.
+    options : if their ``urdf`` is empty, the description is that of the topic ``robot_description``.
     on_state : called with every valid joint state, and the time of its receipt in ROS time and on the steady clock [s].
     on_other_robot : called if the description changes to other kinematics.
 
@@ -161,21 +162,21 @@ class RobotStates:
     """
 
     def __init__(
-            self, node: Node, urdf: str, robot: RobotOptions, on_state: Callable[[JointSample, float, float], None],
-            on_other_robot: Callable[[], None]) -> None:
-        self._node, self._urdf, self._robot_options = node, urdf, robot
+            self, node: Node, options: ExcitationNodeOptions | AdaptationNodeOptions, robot: RobotOptions,
+            on_state: Callable[[JointSample, float, float], None], on_other_robot: Callable[[], None]) -> None:
+        self._node, self._urdf, self._robot_options = node, options.urdf, robot
         self._on_state, self._on_other_robot = on_state, on_other_robot
         self._model: RobotModel | None = None
         self._no_model = "no robot description has been received; publish robot_description or set urdf"
         self._window: JointStateWindow | None = None
-        self.has_driver = False
-        self.rejected = (0, "")
+        self.has_driver, self.rejected = False, (0, "")
         self._stream = StreamWatch()
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
         self._namesakes = Liveliness(node, node.get_name())
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
-        if not urdf:
+        self.manager = ControllerManager(node, options.controller)
+        if not self._urdf:
             node.create_subscription(String, "robot_description", self.receive_description, LATCHED)
 
     def read_robot(self) -> None:
@@ -236,7 +237,8 @@ class RobotStates:
         self.window.check(now, now + self.clock_ahead(), options)
 
     def poll(self) -> None:
-        """Process the joint states received since the last call; to be called at every tick."""
+        """Process the joint states and answers received since the last call; to be called at every tick."""
+        self.manager.poll(time.monotonic())
         clock_ahead = self.clock_ahead()
         if self._simulated is not None:
             self._simulated.update(self.clock(), time.monotonic())
@@ -283,15 +285,11 @@ class RobotStates:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
             self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
-        self._model = model
-        self._described(model)
+        self._model, self.manager.joints = model, model.recorded_joints.recorded(model.joint_names)
 
     def _not_configured(self) -> ExcitationError:
         name = self._node.get_name()
         return ExcitationError(f"no robot description has been received; configure the {name} node first")
-
-    def _described(self, model: RobotModel) -> None:
-        """Hook for derived classes, called after each new description."""
 
     def _take_state(self, message: JointState, received: float, clock: float) -> None:
         self.has_driver = True

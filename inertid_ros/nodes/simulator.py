@@ -15,7 +15,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64MultiArray, Header, String
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.config.nodes import FaultOptions, SimulatorOptions
 from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
@@ -27,6 +27,7 @@ from inertid_ros.robot.body_changes import load_bodies, perturb, write_urdf
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import conversions
+from inertid_ros.ros.controller import optional_type
 from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.node_parameters import declare, guard, read
 from inertid_ros.ros.parameter_messages import known_parameters
@@ -190,9 +191,8 @@ class SimulatedArm(Simulation):
             self._apply_faults()
 
     def _apply_faults(self) -> None:
-        faults = self.faults
-        self.robot.scale(faults.speed_scaling)
-        self.channel.faults = faults
+        self.robot.scale(self.faults.speed_scaling)
+        self.channel.faults = self.faults
 
     def _publish_robot(self) -> None:
         joints = [self.robot.joint_names.index(name) for name in self.truth.joint_names]
@@ -221,10 +221,9 @@ class SimulatedArm(Simulation):
         return self.truth.with_prior_bodies(bodies)
 
     def _follow(self, message: JointTrajectory) -> None:
-        points = conversions.from_joint_trajectory(message, self.robot.joint_names)
         stamp = conversions.to_nanoseconds(message.header.stamp)
         start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
-        self.robot.follow(points, start)
+        self.robot.follow(conversions.from_joint_trajectory(message, self.robot.joint_names), start)
 
 
 class ForcePlateRobot(Simulation):
@@ -244,22 +243,19 @@ class ForcePlateRobot(Simulation):
         self.imu = node.create_publisher(Imu, "imu", _SENSOR)
         self.plates = {
             plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates}
-        frictionless = {term: np.zeros(self.truth.joints) for term in DRIVE_TERMS}
-        self._publish_truth(self.truth.body_prior, frictionless)
+        self._publish_truth(self.truth.body_prior, dict.fromkeys(DRIVE_TERMS, np.zeros(self.truth.joints)))
         self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
-        self.moving = False
-        self.moving_publisher.publish(Bool(data=False))
+        self.moving: bool | None = None
+        self._publish_moving()
         node.create_service(Trigger, "~/move", self._move)
         self.start(self.robot, f" on {len(robot.plates)} plates")
 
     def _move(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = not self.robot.moving
+        response.success, response.message = not self.robot.moving, "the robot is already moving"
         if response.success:
             self.robot.move()
             self._publish_moving()
             response.message = f"moving for {self.robot.movement.duration:.1f} s"
-        else:
-            response.message = "the robot is already moving"
         return response
 
     def _publish_moving(self) -> None:
@@ -280,7 +276,7 @@ class ForcePlateRobot(Simulation):
 
     def _publish(self, sample: BodySample) -> None:
         faults = self.faults
-        stamp = conversions.to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
+        stamp = self._stamp(sample.time + faults.stamp_offset_s)
         if not faults.silent:
             self._publish_state(self.robot.joint_names, sample, stamp)
         base = self.truth.link_names[0]
@@ -302,12 +298,8 @@ class ControllerState:
 
     def __init__(self, node: Node, controller: str, joint_names: Sequence[str]) -> None:
         self._joint_names, self._publisher = list(joint_names), None
-        try:
-            from control_msgs.msg import JointTrajectoryControllerState
-        except ImportError:
-            return
-        self._type: Any = JointTrajectoryControllerState
-        if controller:
+        self._type = optional_type("control_msgs.msg", "JointTrajectoryControllerState")
+        if controller and self._type is not None:
             self._publisher = node.create_publisher(self._type, f"{controller}/controller_state", QoSProfile(depth=1))
 
     def publish(self, stamp: Time, reference: Sequence[Array], measured: StateSample, factor: float) -> None:
@@ -315,22 +307,12 @@ class ControllerState:
         if self._publisher is None:
             return
         position, velocity, acceleration = reference
-        error = _point(position - measured.position, velocity - measured.velocity)
-        reference, feedback = _point(position, velocity, acceleration), _point(measured.position, measured.velocity)
-        self._publisher.publish(
-            self._type(
-                header=Header(stamp=stamp), joint_names=self._joint_names, reference=reference, feedback=feedback,
-                error=error, speed_scaling_factor=factor))
-
-
-def _point(*values: Array) -> JointTrajectoryPoint:
-    names = ("positions", "velocities", "accelerations")
-    return JointTrajectoryPoint(**dict(zip(names, (value.tolist() for value in values), strict=False)))
+        point = conversions.to_point
+        self._publisher.publish(self._type(
+            header=Header(stamp=stamp), joint_names=self._joint_names, speed_scaling_factor=factor,
+            reference=point(position, velocity, acceleration), feedback=point(measured.position, measured.velocity),
+            error=point(position - measured.position, velocity - measured.velocity)))
 
 
 def main() -> int:
     return run_node(Simulator)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -25,7 +25,6 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.signals import SignalHandlerOptions
 from rclpy.time_source import TimeSource
 from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -108,7 +107,7 @@ def run_node(make: Callable[[], Any]) -> int:
     try:
         status = _spin(node, executor, stop)
     finally:
-        ignore_signals()
+        handle_signals(signal.SIG_IGN)  # a second signal, as `ros2 launch` sends, would change the exit status
         end_within(status)
         _give_up_priority()
         executor.shutdown(timeout_sec=0.0)
@@ -121,22 +120,16 @@ def init_rclpy() -> None:
     """Initialize rclpy without its signal handlers; raise InertidError for invalid arguments or parameter files."""
     ignore_impossible_times()
     try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
     except RuntimeError as error:
         reason = str(error).partition(", at /")[0].removeprefix("failed to initialize rcl: ")
         raise InertidError(f"ROS arguments: {reason.rstrip()}; correct the text after --ros-args") from None
 
 
-def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+def handle_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
     """Install a handler for SIGINT and SIGTERM."""
     for number in _SIGNALS:
         signal.signal(number, handler)
-
-
-def ignore_signals() -> None:
-    """Ignore SIGINT and SIGTERM: a second signal, by a terminal or `ros2 launch`, would change the exit status."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
 
 
 def ignore_impossible_times() -> None:

@@ -139,11 +139,8 @@ class PayloadEquations:
 
 
 def payload_equations(
-    robot: CalibratedRobot,
-    tool: ToolFrame,
-    recordings: Sequence[tuple[Information, Array]],
-    drift: FrictionDrift,
-) -> PayloadEquations:
+        robot: CalibratedRobot, tool: ToolFrame, recordings: Sequence[tuple[Information, Array]],
+        drift: FrictionDrift) -> PayloadEquations:
     """Return the equations of the payload of a calibrated robot.
 
     ``recordings`` are pairs of compressed equations and channel weights ``(c,)``: first of the recordings with payload,
@@ -171,12 +168,6 @@ def payload_equations(
     inverse = solve_triangular(R, np.eye(size))
     roots = loaded @ inverse, unloaded @ inverse
     return PayloadEquations(
-        R=R[-BODY_PARAMETERS:, -BODY_PARAMETERS:],
-        z=z[-BODY_PARAMETERS:],
-        payload=solution[-BODY_PARAMETERS:],
-        loaded=x + loaded @ solution,
-        reference=x + unloaded @ solution,
-        loaded_covariance=roots[0] @ roots[0].T,
-        reference_covariance=roots[1] @ roots[1].T,
-        surprise=float(np.sum(solution[: shared + varying] ** 2)),
-    )
+        R=R[-BODY_PARAMETERS:, -BODY_PARAMETERS:], z=z[-BODY_PARAMETERS:], payload=solution[-BODY_PARAMETERS:],
+        loaded=x + loaded @ solution, reference=x + unloaded @ solution, loaded_covariance=roots[0] @ roots[0].T,
+        reference_covariance=roots[1] @ roots[1].T, surprise=float(np.sum(solution[: shared + varying] ** 2)))

@@ -154,9 +154,7 @@ def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Arra
     return SensorMotion(wrench, regressor, True)
 
 
-def _low_passed(
-    time: Array, poses: Array, wrench: Array, gravity: Array, cutoff_hz: float
-) -> tuple[Array, Array]:
+def _low_passed(time: Array, poses: Array, wrench: Array, gravity: Array, cutoff_hz: float) -> tuple[Array, Array]:
     """Low-passed wrench and regressor of a piece of a recording without gaps."""
     even, period = np.linspace(time[0], time[-1], len(time), retstep=True)
     margin = round(1 / cutoff_hz / period)

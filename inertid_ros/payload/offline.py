@@ -59,13 +59,9 @@ class PayloadOutcome:
 
 
 def payload_offline(
-    result: Result,
-    loaded: Sequence[Recording],
-    reference: Sequence[Recording] = (),
-    options: PayloadOptions | None = None,
-    configuration: Configuration | None = None,
-    progress: Callable[[str, float], None] = lambda stage, fraction: None,
-) -> PayloadOutcome:
+        result: Result, loaded: Sequence[Recording], reference: Sequence[Recording] = (),
+        options: PayloadOptions | None = None, configuration: Configuration | None = None,
+        progress: Callable[[str, float], None] = lambda stage, fraction: None) -> PayloadOutcome:
     """Identify a payload.
 
     Parameters
@@ -101,27 +97,17 @@ def payload_offline(
         calibration = {
             "directory": str(result.directory), "created": result.report["provenance"]["created"],
             "model_hash": result.model.hash, "residual_deviation": result.report["residual_deviation"]}
-    content: dict[str, Any] = plain(
-        {
-            **payload_content(payload),
-            "notices": [*warnings, *findings],
-            "joint_names": result.model.joint_names,
-            "residual_deviation": payload.residual_deviation,
-            "calibration": calibration,
-            "friction_drift": asdict(options.drift),
-            "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)],
-        }
-    )
+    content: dict[str, Any] = plain({
+        **payload_content(payload), "notices": [*warnings, *findings], "joint_names": result.model.joint_names,
+        "residual_deviation": payload.residual_deviation, "calibration": calibration,
+        "friction_drift": asdict(options.drift),
+        "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)]})
     return PayloadOutcome(payload, findings, warnings, content)
 
 
 def payload_job(
-    directory: str,
-    recording: Recording,
-    reference: Sequence[str],
-    options: PayloadOptions,
-    progress: Callable[[tuple[str, float]], None],
-) -> PayloadOutcome:
+        directory: str, recording: Recording, reference: Sequence[str], options: PayloadOptions,
+        progress: Callable[[tuple[str, float]], None]) -> PayloadOutcome:
     """Identify a payload in the process of a :class:`~inertid_ros.core.worker.Worker`; see :func:`payload_offline`.
 
     ``directory`` holds the result of the robot without payload; ``reference`` are paths of recordings without payload.
@@ -129,8 +115,7 @@ def payload_job(
     result = Result.load(directory)
     references = [result.load_recording(path) for path in reference]
     return payload_offline(
-        result, [recording], references, options, progress=lambda stage, fraction: progress((stage, fraction))
-    )
+        result, [recording], references, options, progress=lambda stage, fraction: progress((stage, fraction)))
 
 
 def calibrated_robot(result: Result) -> CalibratedRobot:
@@ -146,8 +131,7 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
     if result.equation_type != "force" or result.model.free:
         raise ResultError(
             f"{result.directory}: was not identified from joint torques on a fixed base; give a result that was, as a"
-            " payload requires"
-        )
+            " payload requires")
     keys = ("residual_deviation", "effective_samples")
     with as_written(result.directory / REPORT):
         deviation, counts = (np.array(result.report[key], dtype=float) for key in keys)
@@ -157,28 +141,23 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
 def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
     """Refuse recordings that the result was fitted to, or in which a joint is at its effort limit."""
     model = result.model
-    limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
-    scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
+    limits, scales = (dict(zip(model.joint_names, values.tolist(), strict=True))
+        for values in (np.asarray(model.limits.effort), model.effort_scale))
     for recording in recordings:
         if checksum(recording) in result.fitted_recordings:
             raise RecordingError(
-                f"{recording.name}: is a recording that {result.directory} was fitted to; record the payload"
-            )
+                f"{recording.name}: is a recording that {result.directory} was fitted to; record the payload")
         for column, joint in enumerate(recording.joint_names):
-            limit = limits.get(joint, 0.0)
-            if not (np.isfinite(limit) and limit > 0):
+            if not 0 < (limit := limits.get(joint, 0.0)) < np.inf:
                 continue
             share = float(np.mean(np.abs(scales[joint] * recording.effort[:, column]) >= _SATURATION_SHARE * limit))
             if share > _SATURATED_SAMPLES:
                 raise RecordingError(
                     f"{recording.name}: {joint} is at its effort limit of {limit:g} N m or N in {100 * share:.0f} % of"
-                    " the samples: the payload is too heavy for this pose; hold a lighter payload, or hold it closer"
-                )
+                    " the samples: the payload is too heavy for this pose; hold a lighter payload, or hold it closer")
 
 
-def _check_payload(
-    robot: CalibratedRobot, payload: Payload, loaded: Sequence[Samples], largest_mass: float
-) -> None:
+def _check_payload(robot: CalibratedRobot, payload: Payload, loaded: Sequence[Samples], largest_mass: float) -> None:
     """Refuse a payload that does not explain the recording, is not determined by the motion, or is too heavy."""
     name = loaded[0].name
     size = np.sqrt(np.mean(np.concatenate([samples.tau[samples.usable] for samples in loaded]) ** 2, axis=0))
@@ -200,12 +179,10 @@ def _check_payload(
     if half > max(_MAX_MASS_SHARE * mass.value, _MAX_ROBOT_MASS_SHARE * robot_mass):
         raise IdentificationError(
             f"{name}: too little motion to identify the payload: its mass is between {mass.interval[0]:.2g} and"
-            f" {mass.interval[1]:.2g} kg; move all joints, and turn the wrist further"
-        )
+            f" {mass.interval[1]:.2g} kg; move all joints, and turn the wrist further")
     if mass.value > largest_mass:
         raise IdentificationError(
-            f"{name}: holds {mass.value:.3g} kg, more than the allowed {largest_mass:g} kg; hold a lighter payload"
-        )
+            f"{name}: holds {mass.value:.3g} kg, more than the allowed {largest_mass:g} kg; hold a lighter payload")
 
 
 def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
@@ -213,19 +190,16 @@ def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
     if payload.mass.interval[0] <= 0.0:
         lines.append(
             f"there may be no payload: its mass is between 0 and {payload.mass.interval[1]:.2g} kg; do not send it to a"
-            " controller"
-        )
+            " controller")
     half_widths = [quantity.half_width for quantity in payload.com]
     unknown = [axis for axis, half in zip("xyz", half_widths, strict=True) if half > _MAX_COM_HALF_WIDTH_M]
     if unknown and payload.mass.interval[0] > 0.0:
         lines.append(
             f"its centre of mass along {', '.join(unknown)} is uncertain by {100 * max(half_widths):.0f} cm; turn the"
-            " wrist into further orientations"
-        )
+            " wrist into further orientations")
     model = robot.equations.model
     added = payload.tool.bodies(payload.parameters, len(model.link_names))
-    overload = _overload(model, model.layout.bodies(robot.parameters) + added)
-    if overload:
+    if overload := _overload(model, model.layout.bodies(robot.parameters) + added):
         lines.append(overload)
     return tuple(lines)
 
@@ -241,5 +215,4 @@ def _overload(model: RobotModel, bodies: Array) -> str:
         return ""
     return (
         f"{model.joint_names[worst]} cannot hold it everywhere: gravity needs up to {torque[:, worst].max():.3g} of"
-        f" {limits[worst]:g} N m or N; keep the payload closer, or hold a lighter payload"
-    )
+        f" {limits[worst]:g} N m or N; keep the payload closer, or hold a lighter payload")

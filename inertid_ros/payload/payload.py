@@ -112,12 +112,8 @@ class _Data:
 
 @one_thread()
 def identify_payload(
-    robot: CalibratedRobot,
-    tool: ToolFrame,
-    loaded: Sequence[Samples],
-    reference: Sequence[Samples] = (),
-    drift: FrictionDrift | None = None,
-) -> Payload:
+        robot: CalibratedRobot, tool: ToolFrame, loaded: Sequence[Samples], reference: Sequence[Samples] = (),
+        drift: FrictionDrift | None = None) -> Payload:
     """Identify the payload of a calibrated robot from ordinary motion; resting joints do not count.
 
     Parameters
@@ -131,14 +127,11 @@ def identify_payload(
         No joint slides long enough.
     """
     drift = drift or FrictionDrift()
-    data = [_Data.from_samples(robot.equations, loaded)]
-    if reference:
-        data.append(_Data.from_samples(robot.equations, reference))
+    data = [_Data.from_samples(robot.equations, kind) for kind in (loaded, reference) if kind]
     variances = [robot.deviation**2 / np.maximum(band_fraction(kind.recordings), 1e-3) for kind in data]
     for _ in range(_NOISE_ITERATIONS):
         weighted = [
-            (kind.information, 1 / np.sqrt(variance)) for kind, variance in zip(data, variances, strict=True)
-        ]
+            (kind.information, 1 / np.sqrt(variance)) for kind, variance in zip(data, variances, strict=True)]
         equations = payload_equations(robot, tool, weighted, drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
         # Noise from the residuals of this estimate gives the weights of the next estimate.
@@ -147,18 +140,12 @@ def identify_payload(
         noise = [_noise(robot, kind, *each) for kind, each in zip(data, found, strict=False)]
         variances = [variance for variance, _ in noise]
     bodies = sample_bodies(equations)
+    least = [0.0 if row == column else -np.inf for row, column in _ELEMENTS.values()]
+    inertia = (bodies.inertia[:, row, column] for row, column in _ELEMENTS.values())
     return Payload(
-        tool=tool,
-        mass=Quantity.from_samples(bodies.mass, least=0.0),
-        com=tuple(Quantity.from_samples(bodies.com[:, axis]) for axis in range(3)),
-        inertia=tuple(
-            Quantity.from_samples(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
-            for row, column in _ELEMENTS.values()
-        ),
-        covariance=np.cov(from_mass_com_inertia(*bodies).T),
-        residual_deviation=noise[0][1],
-        equations=equations,
-    )
+        tool, Quantity.from_samples(bodies.mass, least=0.0), tuple(map(Quantity.from_samples, bodies.com.T)),
+        tuple(map(Quantity.from_samples, inertia, least)), covariance=np.cov(from_mass_com_inertia(*bodies).T),
+        residual_deviation=noise[0][1], equations=equations)
 
 
 def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
@@ -189,15 +176,12 @@ def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: A
 def payload_content(payload: Payload) -> dict[str, Any]:
     """Plain data of mass [kg], centre of mass [m] and inertia about the centre of mass [kg m^2], in the tool frame."""
     return {
-        "format": PAYLOAD_FORMAT,
-        "frame": payload.tool.name,
-        "mass": _quantity(payload.mass),
+        "format": PAYLOAD_FORMAT, "frame": payload.tool.name, "mass": _quantity(payload.mass),
         "com": dict(zip("xyz", map(_quantity, payload.com), strict=True)),
         "inertia": dict(zip(_ELEMENTS, map(_quantity, payload.inertia), strict=True)),
         "parameters": payload.parameters,
         "covariance": payload.covariance,
-        "as_robots_take_it": as_robots_take_it(payload),
-    }
+        "as_robots_take_it": as_robots_take_it(payload)}
 
 
 def as_robots_take_it(payload: Payload) -> dict[str, Any]:
@@ -223,17 +207,11 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
     frame, kuka, abb = ([f"{value:.7f}" for value in values] for values in (place, moments, turned))
     return {
         "set_target_payload": {
-            "m": mass,
-            "cog": com,
-            "inertia": ur,
-            "script": f"set_target_payload({mass:.4f}, {_numbers(com)}, {_numbers(ur)})",
-        },
+            "m": mass, "cog": com, "inertia": ur,
+            "script": f"set_target_payload({mass:.4f}, {_numbers(com)}, {_numbers(ur)})"},
         "setLoad": {
-            "load_mass": mass,
-            "F_x_Cload": com,
-            "load_inertia": by_columns,
-            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})",
-        },
+            "load_mass": mass, "F_x_Cload": com, "load_inertia": by_columns,
+            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})"},
         "endeffector-config.json": {
             "id": "payload", "name": "payload", "color": "#808080", "mass": mass, "centerOfMass": com,
             "transformation": np.eye(4).ravel().tolist(), "inertia": by_columns},
@@ -242,9 +220,7 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},
             "inertia": {"m": mass, "com": dict(zip("xyz", com, strict=True))}
-            | {f"i{name}": value for name, value in elements.items()},
-        },
-    }
+            | {f"i{name}": value for name, value in elements.items()}}}
 
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The robot's controller: the topic of its commands, and its state from the controller manager."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from rcl_interfaces.msg import ParameterType
@@ -8,6 +9,7 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.task import Future
 
+from inertid_ros.core.errors import ConfigurationError, optional_module
 from inertid_ros.ros.topics import COMMAND, Publishers, resolved
 
 _QUESTION_PERIOD_S = 0.5
@@ -20,11 +22,8 @@ class CommandTopic:
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
         self._node = node
         self._publisher = node.create_publisher(message_type, topic, COMMAND)
-        self._publishers = Publishers(node, self._publisher.topic_name)
-
-    @property
-    def name(self) -> str:
-        return str(self._publisher.topic_name)
+        self.name = str(self._publisher.topic_name)
+        self._publishers = Publishers(node, self.name)
 
     @property
     def has_controller(self) -> bool:
@@ -32,22 +31,6 @@ class CommandTopic:
 
     def publish(self, message: Any) -> None:
         self._publisher.publish(message)
-
-    @property
-    def is_behind(self) -> bool:
-        """False: a topic does not report when commands are taken."""
-        return False
-
-    def lateness(self) -> str:
-        """Return an empty text: a topic does not report when commands are taken."""
-        return ""
-
-    def begin(self) -> None:
-        """Do nothing: a topic has no problems of an earlier motion to clear."""
-
-    def halt(self) -> str:
-        """Return an empty text: a topic does not report motions that the controller aborted."""
-        return ""
 
     def problem(self) -> str:
         """Return why commands do not arrive, or which other node commands the robot, in one line; else empty."""
@@ -93,7 +76,7 @@ class ControllerManager:
         self._controllers: list[Any] | None = None  # from the last answer
         self._tolerances: list[float] | None = None
         self._questions: tuple[Question, Question] | None = None
-        service = _list_controllers()
+        service = optional_type("controller_manager_msgs.srv", "ListControllers")
         if self._name and service is not None:
             self._questions = (
                 Question(node, service, "controller_manager/list_controllers"),
@@ -176,10 +159,16 @@ class Question:
         return None
 
 
-def _list_controllers() -> Any:
-    """Return the service type that lists controllers; None if controller_manager_msgs is not installed."""
+def optional_type(module: str, name: str) -> Any:
+    """Return a message or service type; None if its package is not installed."""
     try:
-        from controller_manager_msgs.srv import ListControllers
+        return getattr(import_module(module), name)
     except ImportError:
         return None
-    return ListControllers
+
+
+def follow_joint_trajectory() -> Any:
+    """Return the type of the action; ConfigurationError if control_msgs is not installed."""
+    return optional_module("control_msgs.action", ConfigurationError(
+        "command_interface follow_joint_trajectory needs control_msgs, which is not installed; install it or use"
+        " joint_trajectory")).FollowJointTrajectory

@@ -2,12 +2,10 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
+from geometry_msgs.msg import Inertia, Point, Quaternion, Twist, Vector3, Wrench, WrenchStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
@@ -24,9 +22,6 @@ from inertid_ros.data.recording import COMMAND_CHANNELS, WRENCH_PREFIX
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
-
-if TYPE_CHECKING:
-    from inertid_ros.excitation.plan import Plan
 
 try:
     import tf_transformations
@@ -56,12 +51,6 @@ def to_time(nanoseconds: int) -> Time:
     return Time(sec=seconds, nanosec=rest)
 
 
-def to_duration(seconds: float) -> Duration:
-    """Convert seconds to a duration."""
-    whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
-    return Duration(sec=int(whole), nanosec=int(rest))
-
-
 def to_joint_state(
         joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
     """Make a JointState from arrays ``(n,)``."""
@@ -73,35 +62,31 @@ def to_joint_state(
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
     """Make an Odometry from a base's pose ``(7,)`` in the world and its twist ``(6,)`` in the axes of the base."""
     message = Odometry(header=Header(stamp=stamp, frame_id="world"), child_frame_id=child_frame)
-    turn = message.pose.pose.orientation
-    turn.x, turn.y, turn.z, turn.w = map(float, pose[3:])
-    _set_vector(message.pose.pose.position, pose[:3])
-    _set_vector(message.twist.twist.linear, twist[:3])
-    _set_vector(message.twist.twist.angular, twist[3:])
+    message.pose.pose.position = Point(**by_axis(pose[:3]))
+    message.pose.pose.orientation = Quaternion(**by_axis(pose[3:]))
+    message.twist.twist = Twist(linear=Vector3(**by_axis(twist[:3])), angular=Vector3(**by_axis(twist[3:])))
     return message
 
 
 def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
     """Make an Imu message without orientation."""
-    message = Imu(header=Header(stamp=stamp, frame_id=frame))
+    message = Imu(
+        header=Header(stamp=stamp, frame_id=frame), linear_acceleration=Vector3(**by_axis(specific_force)),
+        angular_velocity=Vector3(**by_axis(rate)))
     message.orientation_covariance[0] = -1.0
-    _set_vector(message.linear_acceleration, specific_force)
-    _set_vector(message.angular_velocity, rate)
     return message
 
 
 def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
     """Make a WrenchStamped from force and torque ``(6,)`` in a frame."""
-    message = WrenchStamped(header=Header(stamp=stamp, frame_id=frame))
-    _set_vector(message.wrench.force, wrench[:3])
-    _set_vector(message.wrench.torque, wrench[3:])
-    return message
+    force, torque = (Vector3(**by_axis(part)) for part in (wrench[:3], wrench[3:]))
+    return WrenchStamped(header=Header(stamp=stamp, frame_id=frame), wrench=Wrench(force=force, torque=torque))
 
 
 def to_inertia(numbers: Sequence[float] | Array) -> Inertia:
     """Make an Inertia from ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the centre of mass."""
-    mass, x, y, z, *elements = map(float, numbers)
-    return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(URDF_INERTIA, elements, strict=True)))
+    mass, *elements = map(float, numbers)
+    return Inertia(m=mass, com=Vector3(**by_axis(elements[:3])), **dict(zip(URDF_INERTIA, elements[3:], strict=True)))
 
 
 def from_inertia(message: Inertia) -> Array:
@@ -110,31 +95,27 @@ def from_inertia(message: Inertia) -> Array:
     return np.array([message.m, message.com.x, message.com.y, message.com.z, *elements])
 
 
-def _set_vector(vector: Any, values: Array) -> None:
-    vector.x, vector.y, vector.z = map(float, values)
+def by_axis(values: Sequence[float] | Array) -> dict[str, float]:
+    """Return the fields x, y, z and, if there are four values, w of a message."""
+    return dict(zip("xyzw", map(float, values), strict=False))
 
 
-@dataclass(frozen=True)
-class TrajectoryArrays:
-    """A joint trajectory: ``time`` (N,) s from its start, ``position``, ``velocity``, ``acceleration`` (N, n)."""
-
-    joint_names: tuple[str, ...]
-    time: Array
-    position: Array
-    velocity: Array
-    acceleration: Array
-
-
-def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | None = None) -> JointTrajectory:
-    """Make a JointTrajectory; without a stamp the controller starts it on receipt."""
-    message = JointTrajectory(joint_names=list(trajectory.joint_names))
-    message.header.stamp = stamp or Time()
-    rows = zip(trajectory.time, trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True)
-    message.points = [
-        JointTrajectoryPoint(
-            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(), time_from_start=to_duration(t))
-        for t, q, v, a in rows]
+def to_joint_trajectory(
+        joint_names: Sequence[str], curve: PiecewiseQuintic, stamp: Time | None = None) -> JointTrajectory:
+    """Make a JointTrajectory from the knots of a curve; without a stamp the controller starts it on receipt."""
+    message = JointTrajectory(header=Header(stamp=stamp or Time()), joint_names=list(joint_names))
+    for time, *states in zip(curve.time, curve.position, curve.velocity, curve.acceleration, strict=True):
+        seconds, rest = divmod(round(time * NANOSECONDS), NANOSECONDS)
+        point = to_point(*states)
+        point.time_from_start = Duration(sec=seconds, nanosec=rest)
+        message.points.append(point)
     return message
+
+
+def to_point(*states: Array) -> JointTrajectoryPoint:
+    """Make a point without time from positions and, if given, velocities and accelerations, ``(n,)`` each."""
+    names = ("positions", "velocities", "accelerations")
+    return JointTrajectoryPoint(**{name: values.tolist() for name, values in zip(names, states, strict=False)})
 
 
 def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> PiecewiseQuintic:
@@ -151,16 +132,15 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
     if count == 0:
         raise InertidError("joint trajectory: holds no points; send at least one")
     time = np.array([to_nanoseconds(point.time_from_start) for point in message.points]) / NANOSECONDS
-    arrays = []
-    for key in ("positions", "velocities", "accelerations"):
+    arrays = np.zeros((3, count, len(joints)))
+    for array, key in zip(arrays, ("positions", "velocities", "accelerations"), strict=True):
         rows = [list(getattr(point, key)) for point in message.points]
         if key != "positions" and not any(rows):
-            arrays.append(np.zeros((count, len(joints))))
             continue
         if any(len(row) != len(joints) for row in rows):
             raise InertidError(f"joint trajectory: {key} do not have {len(joints)} values in every point")
-        arrays.append(np.array(rows, dtype=float)[:, order])
-    if not all(np.isfinite(array).all() for array in arrays):
+        array[:] = np.array(rows, dtype=float)[:, order]
+    if not np.isfinite(arrays).all():
         raise InertidError("joint trajectory: holds values that are not finite")
     if (np.diff(time) <= 0).any() or time[0] < 0:
         raise InertidError("joint trajectory: time_from_start does not increase from zero")
@@ -289,9 +269,7 @@ def matrix_to_quaternion(rotation: Array) -> Quaternion:
     if tf_transformations is not None:
         homogeneous = np.eye(4)
         homogeneous[:3, :3] = rotation
-        x, y, z, w = tf_transformations.quaternion_from_matrix(homogeneous).tolist()
-    else:
-        import transforms3d
+        return Quaternion(**by_axis(tf_transformations.quaternion_from_matrix(homogeneous)))
+    import transforms3d
 
-        w, x, y, z = transforms3d.quaternions.mat2quat(rotation).tolist()
-    return Quaternion(x=x, y=y, z=z, w=w)
+    return Quaternion(**by_axis(np.roll(transforms3d.quaternions.mat2quat(rotation), -1)))

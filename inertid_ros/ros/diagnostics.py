@@ -42,14 +42,10 @@ class Status:
     values: Mapping[str, object]  # always the same keys, with units; unknown values are None or NaN
 
 
-def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]:
-    """Return the first objection (level, message) with a message; if there is none, OK with ``otherwise``."""
-    return next(((level, message) for level, message in objections if message), (OK, otherwise))
-
-
 def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, str], otherwise: str) -> Status:
-    """Return the status of an aspect from its first objection with a message; see :func:`gravest`."""
-    return Status(aspect, *gravest(*objections, otherwise=otherwise), values)
+    """Return the status by the first objection (level, message) with a message; if there is none, it is OK."""
+    level, text = next(((level, message) for level, message in objections if message), (OK, otherwise))
+    return Status(aspect, level, text, values)
 
 
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
@@ -98,13 +94,12 @@ class DiagnosticsPublisher:
     def _publish(self) -> None:
         name = self._node.get_fully_qualified_name().strip("/")
         hardware = self._robot() or self._node.get_namespace().strip("/") or "none"
-        array = DiagnosticArray()
+        array = DiagnosticArray(status=[
+            DiagnosticStatus(
+                level=status.level, name=f"{name}: {status.aspect}", message=status.message, hardware_id=hardware,
+                values=[KeyValue(key=key, value=_text(value)) for key, value in status.values.items()])
+            for status in self._statuses()])
         array.header.stamp = self._node.get_clock().now().to_msg()
-        for status in self._statuses():
-            message = DiagnosticStatus(level=status.level, name=f"{name}: {status.aspect}", message=status.message)
-            message.hardware_id = hardware
-            message.values = [KeyValue(key=key, value=_text(value)) for key, value in status.values.items()]
-            array.status.append(message)
         self._publisher.publish(array)
 
 

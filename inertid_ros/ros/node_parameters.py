@@ -69,9 +69,8 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
     """Refuse changes of parameters while ``busy()`` returns a reason, and values that the tree does not allow."""
 
     def on_set(parameters: list[Parameter]) -> SetParametersResult:
-        reason = busy()
         try:
-            if reason:
+            if reason := busy():
                 raise ConfigurationError(reason)
             values = _values(node, tree, prefix)
             keys = {entry.key for entry in _parameters(node, tree, prefix)}
@@ -92,7 +91,9 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
     suggestion, and for a parameter that another parameter makes ineffective.
     """
     arguments = sys.argv if arguments is None else arguments
-    kind, where = _kind(node), node.get_fully_qualified_name()
+    where, keys = node.get_fully_qualified_name(), set(node._parameters)
+    # The original name of a node of this package, even if it is renamed.
+    kind = next((name for name in NODES if all(one.key in keys for one in declared(name) if not one.names)), "")
     for file in _values_of(("--params-file",), arguments):
         check_parameter_file(file)
     direct = {text.partition(":=")[0].rpartition(":")[2] for text in _values_of(("-p", "--param"), arguments)}
@@ -103,12 +104,6 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
         return
     values = {name: _plain(entry.value) for name, entry in node._parameters.items() if entry.value is not None}
     check_effects(NODE_EFFECTS, values, declared(kind), where)
-
-
-def _kind(node: Node) -> str:
-    """Return the original name of a node of this package, even if renamed; empty for a node of another package."""
-    keys = set(node._parameters)
-    return next((name for name in NODES if all(one.key in keys for one in declared(name) if not one.names)), "")
 
 
 def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
@@ -122,9 +117,8 @@ def _accept_dumped_values(node: Node) -> None:
     set_all = node.set_parameters_atomically
 
     def set_changed(parameters: list[Parameter]) -> SetParametersResult:
-        changed = [
-            new
-            for new in (_as_declared(node, parameter) for parameter in parameters)
+        given = (_as_declared(node, parameter) for parameter in parameters)
+        changed = [new for new in given
             if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)]
         return set_all(changed) if changed else SetParametersResult(successful=True)
 
@@ -219,8 +213,8 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
     """Return a map from key without prefix to value, for all parameters that were given or have a default."""
-    values = ((entry.key.removeprefix(prefix), _value(node, entry.key)) for entry in _parameters(node, tree, prefix))
-    return {key: value for key, value in values if value is not None}
+    return {entry.key.removeprefix(prefix): value for entry in _parameters(node, tree, prefix)
+        if (value := _value(node, entry.key)) is not None}
 
 
 def _value(node: Node, key: str) -> Any:

@@ -10,59 +10,55 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
+from inertid_ros import msg
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.validation import Validation
-from inertid_ros.msg import (
-    CoupledDrive,
-    IdentificationReport,
-    InertialParameters,
-    JointDynamics,
-    LinkInertia,
-    UserTerm as UserTermMessage,
-)
 from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.ros.conversions import by_axis
 
 _KNOWLEDGE = {
-    PRIOR: InertialParameters.LEFT_AT_PRIOR,
-    PARTLY: InertialParameters.IN_COMBINATION,  # with the prior
-    COMBINED: InertialParameters.IN_COMBINATION,
-    IDENTIFIED: InertialParameters.IDENTIFIED}
+    PRIOR: msg.InertialParameters.LEFT_AT_PRIOR,
+    PARTLY: msg.InertialParameters.IN_COMBINATION,  # with the prior
+    COMBINED: msg.InertialParameters.IN_COMBINATION,
+    IDENTIFIED: msg.InertialParameters.IDENTIFIED}
 _VERDICT_CONSTANTS = {
-    Verdict.USE: InertialParameters.USE, Verdict.CARE: InertialParameters.USE_WITH_CARE,
-    Verdict.REJECT: InertialParameters.DO_NOT_USE}
+    Verdict.USE: msg.InertialParameters.USE, Verdict.CARE: msg.InertialParameters.USE_WITH_CARE,
+    Verdict.REJECT: msg.InertialParameters.DO_NOT_USE}
 
 
 def to_inertial_parameters(
     estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
-) -> InertialParameters:
+) -> msg.InertialParameters:
     """Make the message for controllers from an estimate and its verdict."""
     model = estimate.model
-    status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
-    return InertialParameters(
+    return msg.InertialParameters(
         header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
-        validation_status=InertialParameters.REJECTED if gate.verdict is Verdict.REJECT else status,
-        verdict=_VERDICT_CONSTANTS[gate.verdict], reasons=[str(reason) for reason in gate.reasons],
+        **_verdict_fields(gate.verdict, validation is not None), reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),
         knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability])
 
 
-def stored_parameters(result: Result, stamp: Time) -> InertialParameters:
+def stored_parameters(result: Result, stamp: Time) -> msg.InertialParameters:
     """Make the message for controllers from a result directory; ResultError if its report has no verdict."""
     with as_written(result.directory / REPORT):
-        verdict = Verdict(result.report["verdict"])
-        status = InertialParameters.PASSED if "validation" in result.report else InertialParameters.NOT_VALIDATED
-    return InertialParameters(
-        header=Header(stamp=stamp), sequence=1, model_hash=result.model.hash,
-        validation_status=InertialParameters.REJECTED if verdict is Verdict.REJECT else status,
-        verdict=_VERDICT_CONSTANTS[verdict], validation_relative_error=float("nan"),
-        **value_fields(result.model, result.parameters, result.covariance))
+        verdict = _verdict_fields(Verdict(result.report["verdict"]), "validation" in result.report)
+    return msg.InertialParameters(
+        header=Header(stamp=stamp), sequence=1, model_hash=result.model.hash, validation_relative_error=float("nan"),
+        **verdict, **value_fields(result.model, result.parameters, result.covariance))
+
+
+def _verdict_fields(verdict: Verdict, is_validated: bool) -> dict[str, int]:
+    fields = msg.InertialParameters
+    status = fields.PASSED if is_validated else fields.NOT_VALIDATED
+    status = fields.REJECTED if verdict is Verdict.REJECT else status
+    return {"validation_status": status, "verdict": _VERDICT_CONSTANTS[verdict]}
 
 
 def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:
@@ -84,7 +80,7 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
 
 def known_parameters(
         model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time, parameters: Array | None = None
-) -> InertialParameters:
+) -> msg.InertialParameters:
     """Make a message without standard deviations from bodies ``(nb, 10)`` and drive terms ``(n,)`` by name.
 
     ``parameters (p,)``, if given, hold the coupled drives and the user terms.
@@ -92,62 +88,63 @@ def known_parameters(
     layout, unknown = model.layout, np.full(model.layout.size, np.nan)
     further = {} if parameters is None else {
         "couplings": _couplings(layout, parameters, unknown), "terms": _terms(layout, parameters, unknown)}
-    return InertialParameters(
+    return msg.InertialParameters(
         header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
         links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(layout, drives, {}),
         **further)
 
 
-def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:
+def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[msg.LinkInertia]:
     split = mass_com_inertia(bodies)
     return [
-        LinkInertia(
-            name=name, mass=float(split.mass[index]),
-            com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
+        msg.LinkInertia(
+            name=name, mass=float(split.mass[index]), com=Point(**by_axis(split.com[index])),
             inertia=split.inertia[index][np.triu_indices(3)], standard_deviation=deviations[index])
         for index, name in enumerate(link_names)]
 
 
 def _joints(
-        layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]) -> list[JointDynamics]:
+        layout: ParameterLayout, drives: Mapping[str, Array],
+        deviations: Mapping[str, Array]) -> list[msg.JointDynamics]:
     """Return messages of joints from drive terms ``(n,)`` by name; NaN for terms without a standard deviation."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
-        JointDynamics(
+        msg.JointDynamics(
             name=name, **{term: float(drives[term][index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
             stribeck_speed=float(layout.stribeck_speed[index]), transition_speed=float(layout.transition_speed[index]))
         for index, name in enumerate(layout.joints)]
 
 
-def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
+def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[msg.CoupledDrive]:
     count, couplings = len(COUPLING_TERMS), []
     for index, coupling in enumerate(layout.couplings):
         span = slice(layout.coupling_start + index * count, layout.coupling_start + (index + 1) * count)
         values = dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True))
         joints, ratios = list(coupling.joints), list(coupling.ratios)
         couplings.append(
-            CoupledDrive(
+            msg.CoupledDrive(
                 name=coupling.name, joints=joints, ratios=ratios, standard_deviation=deviation[span], **values))
     return couplings
 
 
-def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[UserTermMessage]:
+def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[msg.UserTerm]:
     return [
-        UserTermMessage(
+        msg.UserTerm(
             name=term.name, joint=term.joint, expressions=list(term.expressions),
             values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist())
         for index, term in enumerate(layout.terms)]
 
 
-def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
+def to_report(
+        report: Mapping[str, Any], parameters: msg.InertialParameters, directory: str) -> msg.IdentificationReport:
     """Make the message for dashboards from the content of ``report.json`` and the parameters."""
     validated, prior = report.get("validation", report["train"]), report["prior"]
     links, solver, base = report["links"], report["solver"], report["base_parameters"]
     sources = report["provenance"]["recordings"]
     channels = report.get("channels", report["joint_names"])
     joint_rows = [channels.index(name) for name in report["joint_names"] if name in channels]
-    return IdentificationReport(
+    return msg.IdentificationReport(
         header=parameters.header, sequence=parameters.sequence, model_hash=parameters.model_hash,
         validation_status=parameters.validation_status, verdict=parameters.verdict, reasons=parameters.reasons,
         message=report["message"], train=[source["name"] for source in sources if source["role"] == "train"],

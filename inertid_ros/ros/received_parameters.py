@@ -145,17 +145,17 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
     inertia = np.array([symmetric(link.inertia) for link in message.links]).reshape(-1, 3, 3)
     mass = np.array([link.mass for link in message.links])
     com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
-    joints = message.joints
+
+    def of_joints(field: str) -> Array:
+        return np.array([getattr(joint, field) for joint in message.joints])
+
+    names = [joint.name for joint in message.joints]
+    terms = (UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
+        for term in message.terms)
     return ReceivedParameters(
-        message,
-        from_mass_com_inertia(mass, com, inertia),
-        {term: np.array([getattr(joint, term) for joint in joints]) for term in DRIVE_TERMS},
-        np.array([joint.stribeck_speed for joint in joints]),
-        np.array([joint.transition_speed for joint in joints]),
-        tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
-        tuple(
-            UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
-            for term in message.terms))
+        message, from_mass_com_inertia(mass, com, inertia), {term: of_joints(term) for term in DRIVE_TERMS},
+        of_joints("stribeck_speed"), of_joints("transition_speed"),
+        tuple(_coupling(drive, names) for drive in message.couplings), tuple(terms))
 
 
 def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:

@@ -21,7 +21,7 @@ from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoi
 from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import NANOSECONDS, matrix_to_quaternion, to_nanoseconds
+from inertid_ros.ros.conversions import NANOSECONDS, by_axis, matrix_to_quaternion, to_nanoseconds
 from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
@@ -177,12 +177,7 @@ class Publication:
             marker = Marker(
                 ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
             marker.header.frame_id, marker.header.stamp = name, stamp
-            marker.pose = Pose(
-                position=Point(**_fields("xyz", centre)), orientation=matrix_to_quaternion(axes))
-            marker.scale = Vector3(**_fields("xyz", 2 * radii))
+            marker.pose = Pose(position=Point(**by_axis(centre)), orientation=matrix_to_quaternion(axes))
+            marker.scale = Vector3(**by_axis(2 * radii))
             markers.append(marker)
         return MarkerArray(markers=markers)
-
-
-def _fields(names: str, values: Array) -> dict[str, float]:
-    return dict(zip(names, values.tolist(), strict=True))

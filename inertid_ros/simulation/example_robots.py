@@ -126,15 +126,12 @@ def _biped(crouch: float) -> LeggedRobotDescription:
         packaged_urdf("exoskeleton"),
         soles=(
             Sole("right_foot", pin.SE3(right, np.array([0.09, 0.0, 0.05])), 0.27, 0.11, "right_plate"),
-            Sole("left_foot", pin.SE3(left, np.array([0.09, 0.0, -0.05])), 0.27, 0.11, "left_plate"),
-        ),
+            Sole("left_foot", pin.SE3(left, np.array([0.09, 0.0, -0.05])), 0.27, 0.11, "left_plate")),
         plates=(
             SimulatedPlate("right_plate", pin.SE3(down, np.array([0.05, -0.21, -0.04]))),
-            SimulatedPlate("left_plate", pin.SE3(turned, np.array([0.03, 0.24, -0.04]))),
-        ),
+            SimulatedPlate("left_plate", pin.SE3(turned, np.array([0.03, 0.24, -0.04])))),
         start={f"{side}_{joint}": angle for side in ("right", "left") for joint, angle in bent.items()},
-        imu="imu", passive=("right_ankle_eversion", "left_ankle_eversion"),
-    )
+        imu="imu", passive=("right_ankle_eversion", "left_ankle_eversion"))
 
 
 def _humanoid(crouch: float) -> LeggedRobotDescription:
@@ -146,8 +143,7 @@ def _humanoid(crouch: float) -> LeggedRobotDescription:
         example_urdf(HUMANOID).read_text(encoding="utf-8"),
         (Sole("right_ankle_roll_link", pin.SE3(np.eye(3), np.array([0.035, 0.0, -0.033])), 0.17, 0.06, "plate"),),
         (SimulatedPlate("plate", pin.SE3(np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04]))),), start,
-        imu="imu_in_pelvis",
-    )
+        imu="imu_in_pelvis")
 
 
 def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:

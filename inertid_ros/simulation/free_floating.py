@@ -64,9 +64,8 @@ class FreeMotion:
 
 
 def float_freely(
-    model: RobotModel, bodies: Array, trajectory: Trajectory, rate_hz: float = 100.0, momentum: Array | None = None,
-    torque: ExternalTorque | None = None,
-) -> FreeMotion:
+        model: RobotModel, bodies: Array, trajectory: Trajectory, rate_hz: float = 100.0, momentum: Array | None = None,
+        torque: ExternalTorque | None = None) -> FreeMotion:
     """Simulate the motion of the base from the world's origin, at zero or given momentum, along a trajectory.
 
     Parameters
@@ -90,8 +89,7 @@ def float_freely(
     if both.shape[1] != model.joints + len(model.wheels.names):
         raise ModelError(
             f"trajectory: moves {both.shape[1]} axes, robot '{model.name}' has {model.joints} joints and"
-            f" {len(model.wheels.names)} wheels; give a trajectory of all axes, wheels last"
-        )
+            f" {len(model.wheels.names)} wheels; give a trajectory of all axes, wheels last")
     q, v, speeds = both[:, : model.joints], rates[:, : model.joints], rates[:, model.joints :]
     base = BaseMotion(model.tree, bodies, model.wheels)
     inertia, joint_momentum = base.momentum(q, v, speeds)
@@ -115,8 +113,7 @@ def float_freely(
     total_momentum[:, 3:] += rotate(pose[samples, 3:], spin)
     return FreeMotion(
         time[samples], pose[samples], twist[samples], q[samples], v[samples], both[samples, model.joints :],
-        speeds[samples], total_momentum,
-    )
+        speeds[samples], total_momentum)
 
 
 def measured(model: RobotModel, motion: FreeMotion, noise: Sequence[float], rng: np.random.Generator,
@@ -135,8 +132,7 @@ def measured(model: RobotModel, motion: FreeMotion, noise: Sequence[float], rng:
     return Recording(
         joint_names=model.joint_names + model.wheels.names, time=motion.time, position=position, velocity=rates,
         effort=np.zeros_like(position), base_pose=dead_reckoning(motion.time, twist, motion.pose[0]), base_twist=twist,
-        name=name,
-    )
+        name=name)
 
 
 def _to_base(momentum: Array, pose: Array) -> Array:
@@ -157,8 +153,7 @@ def _between(poses: Array, twist: Array, period: float) -> Array:
     qx, qy, qz, qw = poses[:-1, 3:].T
     out[1::2, 3:] = np.stack(
         [qx + qw * x + qy * z - qz * y, qy + qw * y + qz * x - qx * z, qz + qw * z + qx * y - qy * x,
-         qw - qx * x - qy * y - qz * z], axis=-1,
-    )
+         qw - qx * x - qy * y - qz * z], axis=-1)
     return out
 
 

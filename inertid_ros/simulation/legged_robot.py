@@ -44,12 +44,17 @@ class LeggedRobot:
         self._mujoco = import_mujoco()
         self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
         self._data = self._mujoco.MjData(self.world.model)
-        self._start = self._start_configuration()
+        self._start = pin.neutral(self.model)
+        for name, position in robot.start.items():
+            self._start[self.model.joints[self.model.getJointId(name)].idx_q] = position
+        self._start = solve_stance(self.model, robot.soles, self._start)
         set_configuration(self.world, self._data, self._start)
         self._controller = WholeBodyController(
-            controller_model, robot.soles, passive, self._start, self.options.balance
-        )
-        self._amplitudes = np.where(supporting_joints(self.model, robot.soles), 0.0, self._joint_amplitudes())
+            controller_model, robot.soles, passive, self._start, self.options.balance)
+        # The largest displacement of each joint: a share of the distance to its nearer limit.
+        q, lower, upper = (x[7:] for x in (self._start, self.model.lowerPositionLimit, self.model.upperPositionLimit))
+        amplitudes = _MAX_JOINT_SHARE * np.maximum(np.minimum(q - lower, upper - q), 0.0)
+        self._amplitudes = np.where(supporting_joints(self.model, robot.soles), 0.0, amplitudes)
         self._draw_movement()
         self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
         self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
@@ -99,8 +104,7 @@ class LeggedRobot:
         return BodySample(
             self.time, q[7:], v[6:], self._applied.copy(), base_pose=q[:7], base_twist=v[:6], base_acceleration=a[:6],
             specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)), rate=axes.T @ angular,
-            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates},
-        )
+            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates})
 
     def coordinates(self) -> tuple[Array, Array, Array]:
         """True configuration, velocity and acceleration at the last :meth:`true_state`, in Pinocchio's convention."""
@@ -121,26 +125,13 @@ class LeggedRobot:
         model, data = self.model, self.model.createData()
         pin.framesForwardKinematics(model, data, self._start)
         corners = [
-            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners
-        ]
+            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners]
         return 0.5 * np.ptp(corners, axis=0)[:2]
-
-    def _joint_amplitudes(self) -> Array:
-        """Largest displacement ``(n,)`` of each joint [rad], a share of the distance to its nearer limit."""
-        q = self._start[7:]
-        nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
-        return _MAX_JOINT_SHARE * np.maximum(nearer, 0.0)
 
     def _control(self) -> None:
         q, v, _ = to_pinocchio(self.world, self._data)
         self._applied = self._controller.torque(q, v, self.movement.at(self.time - self._zero))
         self._data.qfrc_applied[self.world.dof] = self._applied
-
-    def _start_configuration(self) -> Array:
-        q = pin.neutral(self.model)
-        for name, position in self.robot.start.items():
-            q[self.model.joints[self.model.getJointId(name)].idx_q] = position
-        return solve_stance(self.model, self.robot.soles, q)
 
 
 def free_model(urdf: str) -> pin.Model:
@@ -158,23 +149,21 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     ModelError
         The steps find no such configuration.
     """
-    data, start = model.createData(), q.copy()
+    data = model.createData()
     pin.framesForwardKinematics(model, data, q)
     poses = [sole.pose(model, data) for sole in soles]
     middle = np.mean([pose.translation for pose in poses], axis=0)
     lift = pin.SE3(poses[0].rotation.T, -poses[0].rotation.T @ middle)
     q[:3] = (lift * pin.SE3(pin.Quaternion(q[3:7]).toRotationMatrix(), q[:3])).translation
     q[3:7] = pin.Quaternion(poses[0].rotation.T @ pin.Quaternion(q[3:7]).toRotationMatrix()).coeffs()
-    targets = [lift * pose for pose in poses]
-    targets = [pin.SE3(np.eye(3), np.array([p.translation[0], p.translation[1], 0.0])) for p in targets]
+    targets = [pin.SE3(np.eye(3), np.append((lift * pose).translation[:2], 0.0)) for pose in poses]
     start = q.copy()
     for _ in range(200):
         pin.computeJointJacobians(model, data, q)
         pin.updateFramePlacements(model, data)
         rows = [sole.jacobian(model, data) for sole in soles]
         errors = [
-            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)
-        ]
+            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)]
         rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
         errors.append(-data.com[0][:2])
         A = np.vstack([*rows, 1e-3 * np.eye(model.nv)])
@@ -187,8 +176,7 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
 
 def simulate_movements(
-    robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
-) -> Recording:
+        robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated") -> Recording:
     """Run the robot's movements and record all its sensors at one rate.
 
     Parameters
@@ -214,9 +202,7 @@ def simulate_movements(
     return Recording(
         robot.joint_names, table("time") - samples[0].time, table("position"), table("effort"), table("velocity"),
         wrenches={
-            plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates
-        },
+            plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates},
         base_pose=table("base_pose"), base_twist=table("base_twist"),
         base_acceleration=None if noise else table("base_acceleration"),
-        imu=np.hstack([table("specific_force"), table("rate")]), name=name,
-    )
+        imu=np.hstack([table("specific_force"), table("rate")]), name=name)

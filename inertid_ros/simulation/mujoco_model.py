@@ -145,9 +145,8 @@ def _fix(joint: etree._Element, position: float) -> None:
 
 
 def build_world(
-    urdf: str, joint_names: Sequence[str], soles: Sequence[Sole], plates: Sequence[SimulatedPlate],
-    options: LeggedRobotOptions,
-) -> MujocoRobot:
+        urdf: str, joint_names: Sequence[str], soles: Sequence[Sole], plates: Sequence[SimulatedPlate],
+        options: LeggedRobotOptions) -> MujocoRobot:
     """Compile a URDF with a free root, balls at the corners of the soles, and boxes for the plates.
 
     Raises
@@ -169,16 +168,14 @@ def build_world(
         for plate in plates:
             spec.worldbody.add_geom(
                 name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE_M,
-                pos=(*plate.placement.translation[:2], -_PLATE_SIZE_M[2]), **contact,
-            )
+                pos=(*plate.placement.translation[:2], -_PLATE_SIZE_M[2]), **contact)
         for sole in soles:
             body = spec.body(sole.frame)
             inward = sole.placement.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
                     name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE,
-                    size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, **contact,
-                )
+                    size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, **contact)
         model = spec.compile()
     geometries = {plate.name: model.geom(plate.name).id for plate in plates}
     return MujocoRobot(model, *joint_indices(model, joint_names), geometries)
@@ -214,8 +211,7 @@ def to_pinocchio(world: MujocoRobot, data: Any) -> tuple[Array, Array, Array]:
     return (
         np.concatenate([data.qpos[:3], quaternion, data.qpos[world.position]]),
         np.concatenate([linear, angular, data.qvel[world.dof]]),
-        np.concatenate([acceleration, data.qacc[3:6], data.qacc[world.dof]]),
-    )
+        np.concatenate([acceleration, data.qacc[3:6], data.qacc[world.dof]]))
 
 
 def set_configuration(world: MujocoRobot, data: Any, q: Array) -> None:

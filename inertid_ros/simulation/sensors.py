@@ -43,8 +43,7 @@ class FaultyChannel:
     """
 
     def __init__(self, rng: np.random.Generator, faults: FaultOptions | None = None) -> None:
-        self._rng = rng
-        self._waiting: deque[tuple[float, StateSample]] = deque()
+        self._rng, self._waiting = rng, deque[tuple[float, StateSample]]()
         self._last: StateSample | None = None
         self.faults = faults or FaultOptions(gap_rate_hz=0.0)
 
@@ -73,8 +72,7 @@ class FaultyChannel:
                 sample = replace(sample, time=sample.time + faults.stamp_offset_s)
             self._waiting.append((held_until + faults.delay_s, sample))
         arrived = [s for due, s in self._waiting if due <= now + 1e-9]
-        if arrived:
-            self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
+        self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
         return arrived
 
     def _held_until(self, now: float) -> float | None:
@@ -131,27 +129,17 @@ class BodySensors:
         self.options, self._passive, self._rng = options, passive, rng
 
     def measure(self, true: BodySample) -> BodySample:
-        o = self.options
+        o, noise, n = self.options, self._noise, len(true.position)
         pose = true.base_pose.copy()
-        pose[:3] += self._noise(o.base_position, 3)
-        turn = Rotation.from_rotvec(self._noise(o.base_orientation, 3))
-        pose[3:] = (Rotation.from_quat(pose[3:]) * turn).as_quat()
-        twist_noise = np.concatenate([self._noise(o.base_velocity, 3), self._noise(o.rate, 3)])
-        n = len(true.position)
+        pose[:3] += noise(o.base_position, 3)
+        pose[3:] = (Rotation.from_quat(pose[3:]) * Rotation.from_rotvec(noise(o.base_orientation, 3))).as_quat()
+        twist = true.base_twist + np.concatenate([noise(o.base_velocity, 3), noise(o.rate, 3)])
         return replace(
-            true,
-            position=true.position + self._noise(o.position, n),
-            velocity=true.velocity + self._noise(o.velocity, n),
-            effort=np.where(self._passive, 0.0, true.effort + self._noise(o.effort, n)),
-            base_pose=pose,
-            base_twist=true.base_twist + twist_noise,
-            specific_force=true.specific_force + self._noise(o.acceleration, 3),
-            rate=true.rate + self._noise(o.rate, 3),
-            wrenches={
-                name: wrench + np.concatenate([self._noise(o.force, 3), self._noise(o.moment, 3)])
-                for name, wrench in true.wrenches.items()
-            },
-        )
+            true, position=true.position + noise(o.position, n), velocity=true.velocity + noise(o.velocity, n),
+            effort=np.where(self._passive, 0.0, true.effort + noise(o.effort, n)), base_pose=pose, base_twist=twist,
+            specific_force=true.specific_force + noise(o.acceleration, 3), rate=true.rate + noise(o.rate, 3),
+            wrenches={name: wrench + np.concatenate([noise(o.force, 3), noise(o.moment, 3)])
+                for name, wrench in true.wrenches.items()})
 
     def _noise(self, deviation: float, count: int) -> Array:
         return deviation * self._rng.standard_normal(count)

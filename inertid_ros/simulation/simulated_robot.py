@@ -4,7 +4,8 @@ Without ROS it executes a plan and records it as fast as the machine can.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -81,8 +82,7 @@ def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Gene
     return Drives(
         rotor_inertia=options.rotor_inertia * effort * factor[0],
         viscous=options.viscous * effort / velocity * factor[1], coulomb=options.coulomb * effort * factor[2],
-        offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n),
-    )
+        offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n))
 
 
 class SimulatedRobot:
@@ -101,9 +101,8 @@ class SimulatedRobot:
     """
 
     def __init__(
-        self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
-        start: Array | None = None, floating: bool = False,
-    ) -> None:
+            self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
+            start: Array | None = None, floating: bool = False) -> None:
         self.robot, self.options, self._floating = robot, options or SimulationOptions(), floating
         drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.effort_limit = effort_scale(robot)
@@ -296,18 +295,14 @@ class SimulatedRobot:
 
     def _mean_inertia(self) -> Array:
         """Mean diagonal ``(n,)`` of the mass matrix, including rotors, which tunes the position drives."""
-        rng, model = np.random.default_rng(0), self.robot.pinocchio
-        data = model.createData()
-        lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)
-        upper = np.where(np.isfinite(self.robot.limits.upper), self.robot.limits.upper, np.pi)
-        poses = rng.uniform(lower, upper, (50, self.robot.joints))
+        model, (lower, upper, _) = self.robot.pinocchio, self.robot.limits.range_to_sample
+        data, poses = model.createData(), np.random.default_rng(0).uniform(lower, upper, (50, self.robot.joints))
         return np.mean([np.diag(pin.crba(model, data, q)) for q in poses], axis=0) + self.drives.rotor_inertia
 
 
 def simulate(
-    robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
-    each_step: Callable[[SimulatedRobot], None] = lambda robot: None,
-) -> Recording:
+        robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
+        each_step: Callable[[SimulatedRobot], None] = lambda robot: None) -> Recording:
     """Approach the start of a plan, execute the plan, and record joint states until half a second after its end.
 
     Commands are the same as for a real robot: short horizons that each end at rest. The recording begins at time zero
@@ -341,15 +336,12 @@ def simulate(
         if step % per_state == 0:
             states.append(robot.state())
     zero = begin + approach_time
-    states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
-    position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
-    time = np.array([state.time for state in states])
-    recording = Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
-    floating = [state for state in states if isinstance(state, FloatingSample)]
-    if not floating:
-        return recording
-    pose, twist = (np.array([getattr(state, key) for state in floating]) for key in ("base_pose", "base_twist"))
-    return replace(recording, base_pose=pose, base_twist=twist)
+    states = [state for state in states if state.time >= zero - 1e-9]
+    keys = ["time", "position", "velocity", "effort"]
+    keys += ["base_pose", "base_twist"] * isinstance(first, FloatingSample)
+    channels: dict[str, Any] = {key: np.array([getattr(state, key) for state in states]) for key in keys}
+    channels["time"] -= zero
+    return Recording(robot.joint_names, name=name, **channels)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
@@ -361,9 +353,8 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
 
 
 def homogeneous_box(
-    rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
-    ahead: tuple[float, float] = (0.05, 0.15),
-) -> MassComInertia:
+        rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
+        ahead: tuple[float, float] = (0.05, 0.15)) -> MassComInertia:
     """Return a box with random orientation in the frame of a link, with its centre up to 5 cm off in x and y.
 
     ``sides`` is the range of the side lengths, ``ahead`` the range of the centre along z [m].

@@ -63,10 +63,8 @@ class Movement:
 
 def _one_tilt(targets: Array) -> Array:
     """Alternate roll and pitch with level targets in between, so that roll and pitch never mix."""
-    out = targets.copy()
-    phase = np.arange(len(targets)) % 4
-    out[phase != 1, 3] = 0.0
-    out[phase != 3, 4] = 0.0
+    out, phase = targets.copy(), np.arange(len(targets)) % 4
+    out[phase != 1, 3] = out[phase != 3, 4] = 0.0
     return out
 
 

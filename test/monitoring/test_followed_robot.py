@@ -40,10 +40,10 @@ def test_parameters_come_at_their_period_and_a_payload_is_told(arm):
         found = followed.take(state)
         if found.estimate is not None:
             estimates.append(found.estimate)
-            stamp = followed.stamp_ns(found.estimate.time)
+            stamp = followed.checks.stamp_ns(found.estimate.time)
             assert state.stamp_ns - stamp == pytest.approx(1e9 * followed.filter.delay, abs=3e6)
         if found.news:
-            told.append((state.stamp_ns * 1e-9, followed.change))
+            told.append((state.stamp_ns * 1e-9, followed.changes.current))
     assert 8 <= len(estimates) <= 13
     assert all(is_consistent(arm.layout.bodies(each.parameters)).all() for each in estimates)
     assert told[0][1] is None and told[1][0] < 3.5
@@ -72,7 +72,7 @@ def test_no_fault_of_the_stream_is_taken_for_a_change(arm):
             stamp = state.stamp_ns + offset
         found = followed.take(JointSample(stamp, position, state.velocity, effort, np.zeros(0)))
         if found.news:
-            assert followed.change is None, (index, followed.change)
+            assert followed.changes.current is None, (index, followed.changes.current)
         if found.estimate is not None:
             estimates.append(found.estimate.parameters)
     wanted = {StreamFault.PAUSE, StreamFault.STUCK, StreamFault.JUMP, StreamFault.NOT_FINITE, StreamFault.CLOCK}
@@ -110,7 +110,7 @@ def test_a_payload_is_known_better_the_longer_it_is_measured(arm):
         if found.block is not None:
             uncertain.append(measured.progress().uncertain)
             deviations.append(measured.progress().mass_deviation)
-        if measured.done:
+        if measured.fraction == 1.0:
             break
     assert "move the robot" in uncertain[0] and uncertain[-1] == ""
     assert deviations[-1] < 0.5 * deviations[0]

@@ -25,10 +25,11 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 from inertid_ros.calibration.prediction import torque_along  # noqa: E402
 from inertid_ros.config.robot import DRIVE_TERMS  # noqa: E402
 from inertid_ros.excitation.plan import joint_trajectory_text  # noqa: E402
+from inertid_ros.excitation.quintic import PiecewiseQuintic  # noqa: E402
 from inertid_ros.msg import InertialParameters  # noqa: E402
 from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
-from inertid_ros.ros.conversions import TrajectoryArrays, from_joint_trajectory, to_joint_trajectory  # noqa: E402
+from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_trajectory  # noqa: E402
 from inertid_ros.ros.parameter_messages import known_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED  # noqa: E402
 
@@ -53,7 +54,7 @@ def trajectory(change: Callable[[JointTrajectory], None] = lambda _: None) -> Jo
     rest = np.zeros((1, 2))
     q, v, a = (np.concatenate(values) for values in (
         (rest, [[0.2, -0.1]], [[0.5, -0.4]]), (rest, [[0.6, -0.5]], rest), (rest, [[0.5, -0.2]], rest)))
-    message = to_joint_trajectory(TrajectoryArrays(NAMES, KNOTS, q, v, a))
+    message = to_joint_trajectory(NAMES, PiecewiseQuintic(KNOTS, q, v, a))
     message.header.frame_id = "kept"
     change(message)
     return message
@@ -119,7 +120,7 @@ def test_a_result_directory_is_published_and_gives_the_torque_of_inertid_predict
     model, rng = load_model(directory / "calibrated.urdf"), np.random.default_rng(0)
     knots = 0.1 * np.concatenate([np.zeros((3, 1, model.joints)), rng.normal(size=(3, 4, model.joints))], axis=1)
     knots[1:, -1] = 0.0
-    message = to_joint_trajectory(TrajectoryArrays(model.joint_names, np.linspace(0.0, 4.0, 5), *knots))
+    message = to_joint_trajectory(model.joint_names, PiecewiseQuintic(np.linspace(0.0, 4.0, 5), *knots))
     options = {"urdf": str(directory / "calibrated.urdf"), "result": str(directory), "controller": "arm", "step_s": 1.0}
     with local_nodes(tmp_path, {"feed_forward": options}) as nodes, spinning(nodes) as executor:
         rig = Rig(nodes, executor, ["effort"])
@@ -262,7 +263,7 @@ async def execute(goal):
     return FollowJointTrajectory.Result(error_string="of the controller")
 
 def cancel(_goal):
-    arm.create_timer(0.1, lambda: ending[0].done() or ending[0].set_result(None))
+    arm.create_timer(0.1, lambda canceled=ending[0]: canceled.done() or canceled.set_result(None))
     return CancelResponse.ACCEPT
 
 server = ActionServer(arm, FollowJointTrajectory, "~/follow_joint_trajectory", execute, cancel_callback=cancel,

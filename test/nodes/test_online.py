@@ -96,7 +96,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     attach = ros.node.create_publisher(InertiaStamped, "simulator/attach", COMMAND)
     ros.until(lambda: joint_states and truth and commands.get_subscription_count(), "simulator")
     rng = np.random.default_rng(4)
-    commands.publish(to_joint_trajectory(movements(case.given, PANDA_START, rng, 120.0)))
+    commands.publish(to_joint_trajectory(case.given.joint_names, movements(case.given, PANDA_START, rng, 120.0)))
     ros.until(lambda: len(parameters) > 3 and changes, "parameters")
     assert changes[-1].cause == RobotChange.AS_CALIBRATED and len(changes) == 1
     received = from_inertial_parameters(parameters[-1])

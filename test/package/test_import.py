@@ -69,7 +69,7 @@ def imported(file: Path) -> dict[str, int]:
             found |= {alias.name.split(".")[0]: node.lineno for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             found[node.module.split(".")[0]] = node.lineno
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "optional_module":
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("optional_module", "optional_type"):
             found |= {name.value.split(".")[0]: node.lineno for name in node.args[:1] if isinstance(name, ast.Constant)}
     foreign = set(found) - set(sys.stdlib_module_names) - {"inertid_ros"}
     return {name: found[name] for name in foreign}

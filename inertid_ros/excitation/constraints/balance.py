@@ -58,8 +58,7 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
             f"{key}: the margin of {margin:.4g} m leaves no area: the largest inscribed circle has a radius of"
-            f" {width:.4g} m; widen the area or lower the margin"
-        )
+            f" {width:.4g} m; widen the area or lower the margin")
     return Polygon(normals, offsets + margin, width - margin)
 
 
@@ -145,8 +144,7 @@ class CentreOfMassConstraint(constraint.Constraint):
         (x, y), outside = self.below(state[0])[0], -self.slack(*state)[0, channel]
         return (
             f"centre of mass: is at ({x:.4f}, {y:.4f}) m {when}, {outside:.4f} m outside its area;"
-            f" {'start elsewhere' if at_rest else 'move less'} or widen balance.com_region"
-        )
+            f" {'start elsewhere' if at_rest else 'move less'} or widen balance.com_region")
 
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.outer(bounds.velocity @ self._masses.lever_arms, np.linalg.norm(self._rows, axis=1))
@@ -227,11 +225,9 @@ class ZeroMomentPointConstraint(constraint.Constraint):
         if channel == len(self._rows) - 1:
             return (
                 f"normal force: is {wrench[0, 2]:.4g} N {when}, less than {self._required[-1]:.4g} N; {remedy}, or"
-                " correct balance.normal_force"
-            )
+                " correct balance.normal_force")
         x, y = self._zero_moment_point(wrench)[0]
         outside = -float(self.area.distances(np.array([[x, y]]))[0, channel])
         return (
             f"zero-moment point: is at ({x:.4f}, {y:.4f}) m {when}, {outside:.4f} m outside its area; {remedy}, or"
-            " widen balance.support"
-        )
+            " widen balance.support")

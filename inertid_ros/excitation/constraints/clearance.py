@@ -53,8 +53,7 @@ class ClearanceConstraint(constraint.Constraint):
     positions_only = True
 
     def __init__(
-        self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
-    ) -> None:
+            self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf) -> None:
         obstacles = collision.obstacle_objects(options.obstacles)
         objects = (*collision.robot_objects(model, options.mesh_folders), *obstacles)
         names = [item.name for item in objects]
@@ -220,14 +219,12 @@ class ClearanceConstraint(constraint.Constraint):
         if second == collision.FLOOR:
             return (
                 f"link '{first}': comes to {distance:.3f} m from the floor at {height:.3f} m {when}, closer than"
-                f" the clearance {needed:.3f} m; {remedy}, or correct excitation.floor_m or {self._option([second])}"
-            )
+                f" the clearance {needed:.3f} m; {remedy}, or correct excitation.floor_m or {self._option([second])}")
         than = f"closer than the clearance {needed:.4f} m" if needed else "in contact with it"
         return (
             f"link '{first}': comes to {distance:.4f} m from '{second}' {when}, {than};"
             f" {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
-            f" or correct {self._option({first, second})}"
-        )
+            f" or correct {self._option({first, second})}")
 
     def _option(self, pair: Collection[str]) -> str:
         """Option that sets the clearance of a pair."""

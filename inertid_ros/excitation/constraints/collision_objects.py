@@ -64,8 +64,7 @@ def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> st
         names = ", ".join(model.link_names[body] for body in bare)
         sentences.append(
             f"no collision geometry for {names}: only lines between their joints keep clear of floor and obstacles,"
-            " without checks against other links"
-        )
+            " without checks against other links")
     return "; ".join(sentences)
 
 
@@ -94,8 +93,7 @@ def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[Collisio
 
 
 def candidate_pairs(
-    model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool
-) -> list[Pair]:
+        model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool) -> list[Pair]:
     """Pairs of objects that move relative to each other and are not adjacent at a joint.
 
     The last ``obstacles`` objects are obstacles. Links with ``lines`` are kept apart from obstacles only.
@@ -155,7 +153,6 @@ def named_pairs(ignored: Mapping[str, Sequence[str]], objects: Sequence[Collisio
             if name not in available:
                 raise ExcitationError(
                     f"collision.ignored: '{name}' is neither a link with collision shapes nor an obstacle; give some of"
-                    f" {', '.join(sorted(available))}"
-                )
+                    f" {', '.join(sorted(available))}")
         pairs.add(frozenset(names))
     return pairs

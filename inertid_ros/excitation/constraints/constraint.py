@@ -102,8 +102,7 @@ class Clearance:
     def __str__(self) -> str:
         return (
             f"closest approach: '{self.link}' to '{self.other}', {1e3 * self.closest_m:.0f} mm at {self.time_s:.2f} s"
-            f" (required {1e3 * self.required_m:.0f} mm)"
-        )
+            f" (required {1e3 * self.required_m:.0f} mm)")
 
 
 @dataclass(frozen=True)
@@ -184,8 +183,7 @@ class Constraint(Protocol):
 
     def check(self, plan: Plan) -> None:
         """Raise ExcitationError for a motion that violates the constraint, also between points."""
-        worst = find_violation(plan.curve, self)
-        if worst is not None:
+        if (worst := find_violation(plan.curve, self)) is not None:
             time, channel = worst
             raise ExcitationError(self.violation(plan.sample(np.array([time])), channel, f"at {time:.3f} s", False))
 
@@ -236,8 +234,7 @@ def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[flo
 
 
 def _at_knots(
-    curve: PiecewiseQuintic, constraint: Constraint, segments: Indices, channels: Indices
-) -> tuple[Array, Array]:
+        curve: PiecewiseQuintic, constraint: Constraint, segments: Indices, channels: Indices) -> tuple[Array, Array]:
     """Values at both ends of segments; values at shared ends are computed once."""
     keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
     (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)

@@ -62,14 +62,12 @@ class EffortConstraint(constraint.Constraint):
         if not at_rest:
             return (
                 f"joint '{name}': the motion needs {effort:.4g} N m {when}, beyond its effort"
-                f" limit {limit:.4g} N m; move slower, elsewhere, or correct the limit"
-            )
+                f" limit {limit:.4g} N m; move slower, elsewhere, or correct the limit")
         of_it = f", including {friction:.4g} N m of friction (<dynamics>)" if friction > 0.5 * effort else ""
         return (
             f"joint '{name}': needs {effort:.4g} N m to stand at the start pose{of_it},"
             f" beyond its effort limit {limit:.4g} N m; start elsewhere, correct the limit"
-            f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {state[0][0, channel]:.4g}}}"
-        )
+            f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {state[0][0, channel]:.4g}}}")
 
     def usage(self, plan: Plan) -> constraint.ConstraintUsage:
         time = np.linspace(0.0, plan.duration, max(int(np.ceil(plan.duration / _EFFORT_STEP_S)) + 1, 3))
@@ -91,8 +89,7 @@ class WrenchRateBounds:
         # Per joint: parent, whether it slides, and largest distance from the parent's origin.
         self._joints = [
             (joint.parent, joint.prismatic, np.linalg.norm(joint.placement_translation) + joint.prismatic * stroke)
-            for joint, stroke in zip(model.tree, strokes, strict=True)
-        ]
+            for joint, stroke in zip(model.tree, strokes, strict=True)]
         mass, com, inertia = mass_com_inertia(model.body_prior)
         radius = np.abs(np.linalg.eigvalsh(inertia)).max(axis=1)
         self._bodies = list(zip(mass, np.linalg.norm(com, axis=1), radius, strict=True))

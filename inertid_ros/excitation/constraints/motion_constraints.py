@@ -40,8 +40,7 @@ _MAX_MOVED_NAMED = 6  # joints in a message
 
 
 def motion_constraints(
-    model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None
-) -> tuple[Constraint, ...]:
+        model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None) -> tuple[Constraint, ...]:
     """All constraints on a motion of this robot, except limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
     balance = options.balance
@@ -146,8 +145,7 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
         return
     raise ExcitationError(
         f"excitation.mounting is '{mounting}', but robot.gravity is {np.round(gravity, 2).tolist()} in the root frame,"
-        f" as on a {fitting}; correct one of them, or set mounting to none and add the surroundings as obstacles"
-    )
+        f" as on a {fitting}; correct one of them, or set mounting to none and add the surroundings as obstacles")
 
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
@@ -244,8 +242,7 @@ def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None
         f" uses up the effort limit of a motion, {limits.effort[stuck[0]]:.4g} N m"
         + (f" (and in {len(names) - 1} more)" if len(names) > 1 else "")
         + "; correct the URDF, set limits.effort or limits.effort_fraction, or hold with"
-        f" robot.locked_joints: {{{held_at}}}"
-    )
+        f" robot.locked_joints: {{{held_at}}}")
 
 
 def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:

@@ -188,8 +188,7 @@ class Scene:
     """
 
     def __init__(
-        self, model: RobotModel, objects: Sequence[CollisionObject], pairs: Sequence[Pair], height: float
-    ) -> None:
+            self, model: RobotModel, objects: Sequence[CollisionObject], pairs: Sequence[Pair], height: float) -> None:
         self.height, self.chain = height, TreeKinematics.of(model)
         self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
         self._names, self._exact = [*(item.name for item in objects), FLOOR], ExactDistances(objects, height)

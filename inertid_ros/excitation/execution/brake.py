@@ -30,7 +30,7 @@ class BrakeTable:
 
     Attributes
     ----------
-    phase, rate, change : ndarray, shape (K, P)
+    profiles : ndarray, shape (3, K, P)
         Phase [s], its rate, and the rate's change [1/s], at times ``p * step`` [s] after the start of the brake.
     points : ndarray, shape (K,)
         Index of the first point at rest; later columns repeat it.
@@ -39,9 +39,7 @@ class BrakeTable:
     plan: Plan
     grid: float
     step: float
-    phase: Array
-    rate: Array
-    change: Array
+    profiles: Array
     points: Indices
 
     @property
@@ -49,19 +47,14 @@ class BrakeTable:
         """Longest time to rest over all phases [s]."""
         return float(self.points.max() * self.step)
 
-    @property
-    def rows(self) -> tuple[Array, Array, Array]:
-        return self.phase, self.rate, self.change
-
     def rest_phase(self, index: int) -> float:
         """Phase at which the brake from phase ``index * grid`` ends [s]."""
-        return float(self.phase[index, self.points[index]])
+        return float(self.profiles[0, index, self.points[index]])
 
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
         """Brake from phase ``index * grid``: times since its start ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
-        rows = (self.phase[index, :count], self.rate[index, :count], self.change[index, :count])
-        q, v, a = along_path(self.plan, *rows)
+        q, v, a = along_path(self.plan, *self.profiles[:, index, :count])
         return self.step * np.arange(count, dtype=float), q, v, a
 
 
@@ -73,8 +66,7 @@ def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Ar
 
 
 def brake_table(
-    plan: Plan, limits: MotionLimits, grid: float, step: float, options: BrakeOptions | None = None
-) -> BrakeTable:
+        plan: Plan, limits: MotionLimits, grid: float, step: float, options: BrakeOptions | None = None) -> BrakeTable:
     """Compute and verify the brake of every phase.
 
     Raises
@@ -123,13 +115,15 @@ def restarted(
             table = _brakes(plan, limits, profile[:, :-1:per_grid], grid, step, options)
         except ExcitationError:
             continue
-        rows = [np.concatenate(_padded(a, b[index:])) for a, b in zip(table.rows, brakes.rows, strict=True)]
+        both = table.profiles, brakes.profiles[:, index:]
+        width = max(profiles.shape[2] for profiles in both)
+        # A brake that has ended stays at rest.
+        padded = [np.pad(rows, ((0, 0), (0, 0), (0, width - rows.shape[2])), mode="edge") for rows in both]
         points = np.concatenate([table.points, brakes.points[index:]])
-        return profile, BrakeTable(plan, grid, step, rows[0], rows[1], rows[2], points), index
+        return profile, BrakeTable(plan, grid, step, np.concatenate(padded, axis=1), points), index
     raise ExcitationError(
         f"plan: a restart from rest at {phase:.2f} s would take longer than {options.longest_s:g} s; plan slower or"
-        " raise the acceleration limits"
-    )
+        " raise the acceleration limits")
 
 
 def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
@@ -142,22 +136,12 @@ def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
     return np.stack([rise, rate, change])
 
 
-def _padded(first: Array, second: Array) -> tuple[Array, Array]:
-    """Pad two tables of rows to the same number of columns by repeating the last column."""
-    width = max(first.shape[1], second.shape[1])
-    one, two = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge") for rows in (first, second))
-    return one, two
-
-
 def _brakes(
-    plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
-) -> BrakeTable:
+        plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions) -> BrakeTable:
     """Brakes from initial phases, rates and changes ``(3, K)``; ExcitationError if a brake fails at every strength."""
-    width = int(np.ceil(options.longest_s / step)) + 1
-    count_of_brakes = begin.shape[1]
-    table = np.zeros((3, count_of_brakes, width))
-    points = np.zeros(count_of_brakes, dtype=int)
-    left, problem = np.arange(count_of_brakes), ""
+    width, brakes = int(np.ceil(options.longest_s / step)) + 1, begin.shape[1]
+    table, points = np.zeros((3, brakes, width)), np.zeros(brakes, dtype=int)
+    left, problem = np.arange(brakes), ""
     for strength in _BRAKE_STRENGTHS:
         profile = _integrate(plan, strength * limits.acceleration, begin[:, left], step, options, width)
         count = np.where((profile[1] == 0).any(axis=1), np.argmax(profile[1] == 0, axis=1), width)
@@ -165,12 +149,9 @@ def _brakes(
         table[:, left[good]], points[left[good]] = profile[:, good], count[good]
         left = left[~good]
         if not len(left):
-            table = table[:, :, : points.max() + 1]
-            phase, rate, change = table
-            return BrakeTable(plan, grid, step, phase, rate, change, points)
+            return BrakeTable(plan, grid, step, table[:, :, : points.max() + 1], points)
     raise ExcitationError(
-        f"plan: braking from {begin[0, left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits"
-    )
+        f"plan: braking from {begin[0, left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits")
 
 
 def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: BrakeOptions, width: int) -> Array:
@@ -205,25 +186,20 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
     return np.min(room / np.maximum(np.abs(v), 1e-9), axis=1)
 
 
-def _verify(
-    plan: Plan, limits: MotionLimits, profile: Array, count: Indices, step: float
-) -> tuple[Mask, str]:
+def _verify(plan: Plan, limits: MotionLimits, profile: Array, count: Indices, step: float) -> tuple[Mask, str]:
     """Mask of brakes that end in time and keep all limits, also between points; problem of the first failing brake."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (
         ("position", limits.lower, limits.upper),
         ("velocity", -limits.velocity, limits.velocity),
-        ("acceleration", -limits.acceleration, limits.acceleration),
-    )
+        ("acceleration", -limits.acceleration, limits.acceleration))
     for begin in range(0, len(count), _BRAKES_AT_ONCE):
         rows = slice(begin, begin + _BRAKES_AT_ONCE)
         used = min(int(count[rows].max()) + 1, width)
         ends = along_path(plan, *profile[:, rows, : max(used, 2)])
         for order, (channel, lower, upper) in enumerate(bounds):
-            points = control_points(
-                np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order
-            )
+            points = control_points(np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order)
             # Scale to the half range about the middle of the range, so that one bound serves all joints.
             points = (points - 0.5 * (upper + lower)) / (0.5 * (upper - lower))
             suspect = np.argwhere(np.abs(points).max(axis=2) > 1 + _BRAKE_SLACK)

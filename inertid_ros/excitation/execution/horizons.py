@@ -111,11 +111,9 @@ class HorizonTable:
         seconds = (profile.shape[1] - 1) * options.step_s
         out.begin, out.ahead = phase, index * options.grid_s - seconds
         rows = self._all_points.time > index * options.grid_s + _PHASE_TOLERANCE_S
-        points = self._all_points
-        later = points.position[rows], points.velocity[rows], points.acceleration[rows]
-        rising = along_path(self.plan, *profile)
-        times = np.append(options.step_s * np.arange(profile.shape[1]), points.time[rows] - out.ahead)
-        out.points = PiecewiseQuintic(times, *(np.vstack(pair) for pair in zip(rising, later, strict=True)))
+        rising, later = along_path(self.plan, *profile), self._all_points.knots(rows)
+        times = np.append(options.step_s * np.arange(profile.shape[1]), self._all_points.time[rows] - out.ahead)
+        out.points = PiecewiseQuintic(times, *np.concatenate([rising, later], axis=1))
         out._followed = -1, out.points
         return out
 
@@ -135,17 +133,15 @@ class HorizonTable:
         if begin >= self.duration - _PHASE_TOLERANCE_S:
             rows = knots > after
             rows[-1] = True
-            times = knots[rows]
-            q, v, a = self.points.position[rows], self.points.velocity[rows], self.points.acceleration[rows]
+            times, states = knots[rows], self.points.knots(rows)
         else:
             rows = (knots > after) & (knots < begin - _PHASE_TOLERANCE_S)
-            times, q, v, a = self.brakes.brake(brake)
+            times, *braking = self.brakes.brake(brake)
             keep = times + begin > after
             keep[-1] = True
             times = np.concatenate([knots[rows], times[keep] + begin])
-            q = np.concatenate([self.points.position[rows], q[keep]])
-            v = np.concatenate([self.points.velocity[rows], v[keep]])
-            a = np.concatenate([self.points.acceleration[rows], a[keep]])
+            states = np.concatenate([self.points.knots(rows), np.array(braking)[:, keep]], axis=1)
+        q, v, a = states
         if np.isnan(clock):
             return Horizon(self.plan.joint_names, np.maximum(times - phase, 0.0), q, v, a)
         return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))

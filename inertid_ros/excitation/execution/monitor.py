@@ -102,8 +102,7 @@ class RobotClock:
             return f"joint states are {-older:.0f} ms younger than before by their stamps; the robot's clock stepped"
         return (
             f"joint states are {older:.0f} ms older than before by their stamps; the robot's clock stepped, or driver"
-            " and network have become slower"
-        )
+            " and network have become slower")
 
     def _set_offset(self, offset: float, age: float) -> float:
         """Change the offset; return the new age [s]."""
@@ -114,12 +113,9 @@ class RobotClock:
     def _was_late(self, age: float, now: float) -> bool:
         """True if the last followed step was only a late state combined with a lagging clock."""
         back = self._before - self.offset
-        return (
-            0 < back <= _MAX_CLOCK_LAG_S
-            and now - self._followed < _STEP_DOUBT_S
-            and age < self._least - _MAX_AGE_DROP_S
-            and abs(age + back - self._least) <= _MAX_AGE_DROP_S
-        )
+        is_recent = 0 < back <= _MAX_CLOCK_LAG_S and now - self._followed < _STEP_DOUBT_S
+        too_young = age < self._least - _MAX_AGE_DROP_S and abs(age + back - self._least) <= _MAX_AGE_DROP_S
+        return is_recent and too_young
 
     def _judge(self, stamp: float, age: float, now: float) -> None:
         least = self._least + _CLOCK_DRIFT * (now - self._aged)
@@ -163,13 +159,8 @@ class StateMonitor:
     """
 
     def __init__(
-        self,
-        joint_names: Sequence[str],
-        limits: JointLimits | MotionLimits,
-        options: MonitorOptions,
-        now: float,
-        units: Array | float = 1.0,
-    ) -> None:
+            self, joint_names: Sequence[str], limits: JointLimits | MotionLimits, options: MonitorOptions, now: float,
+            units: Array | float = 1.0) -> None:
         self.joint_names, self.options = tuple(joint_names), options
         self.units = np.broadcast_to(units, len(self.joint_names))
         width = limits.upper - limits.lower
@@ -194,14 +185,8 @@ class StateMonitor:
         return self._position
 
     def update(
-        self,
-        measured: float,
-        now: float,
-        position: Array,
-        effort: Array,
-        commanded: Array | None = None,
-        velocity: Array | None = None,
-    ) -> str:
+            self, measured: float, now: float, position: Array, effort: Array, commanded: Array | None = None,
+            velocity: Array | None = None) -> str:
         """Take a state after :attr:`clock` has taken its stamp; return the reason for rejection, or an empty string.
 
         ``measured`` and ``now`` are the times of measurement and arrival [s, steady clock]; ``commanded`` is the
@@ -264,12 +249,8 @@ class StateMonitor:
 
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, or empty; ``commanded`` ``(n,)`` is the position commanded now."""
-        return (
-            self.blindness(now, commanded)
-            or self.tracking_error(commanded)
-            or self.excessive_effort(now)
-            or self.low_rate(now)
-        )
+        error = self.blindness(now, commanded) or self.tracking_error(commanded)
+        return error or self.excessive_effort(now) or self.low_rate(now)
 
     def low_rate(self, now: float) -> str:
         """Reason to stop because states arrive too rarely, or empty."""
@@ -295,8 +276,7 @@ class StateMonitor:
             if moved[joint] > options.stuck_distance:
                 return (
                     f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
-                    f" {moved[joint]:.3g} rad further; its state is stuck"
-                )
+                    f" {moved[joint]:.3g} rad further; its state is stuck")
         return ""
 
     def tracking_error(self, commanded: Array | None) -> str:
@@ -310,8 +290,7 @@ class StateMonitor:
             return ""
         return (
             f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
-            f" {largest:g}; check for a collision and the controller"
-        )
+            f" {largest:g}; check for a collision and the controller")
 
     def stall(self, now: float) -> str:
         """Reason for a short lag of the robot behind its command; empty unless its driver stood still."""
@@ -330,8 +309,7 @@ class StateMonitor:
         if late[joint] > options.effort_time_s:
             return (
                 f"joint '{self.joint_names[joint]}' needs more than its limit {self._effort[joint]:.4g} N m;"
-                " check for a collision"
-            )
+                " check for a collision")
         return ""
 
     def _note_high(self, high: Mask, now: float, measured: float) -> None:

@@ -21,11 +21,7 @@ _MIN_POSITION_IN_DEGREES = 3 * np.pi  # rad; beyond, a plan may be in degrees
 
 
 def check_plan(
-    plan: Plan,
-    model: RobotModel,
-    limits: MotionLimits,
-    constraints: Sequence[Constraint] | None = None,
-) -> None:
+        plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] | None = None) -> None:
     """Refuse a plan that must not be executed.
 
     Joints and kinematics must match the model. Position, velocity and acceleration must keep ``limits``, also between
@@ -41,12 +37,10 @@ def check_plan(
         missing = [name for name in model.joint_names if name not in plan.joint_names]
         extra = [name for name in plan.joint_names if name not in model.joint_names]
         raise ExcitationError(
-            f"plan: joints or their order differ from the robot's (missing {missing}, unknown {extra}); plan again"
-        )
+            f"plan: joints or their order differ from the robot's (missing {missing}, unknown {extra}); plan again")
     if plan.model_hash and plan.model_hash != model.hash:
         raise ExcitationError(
-            f"plan: made for kinematics {plan.model_hash[:12]}, the robot has {model.hash[:12]}; plan again"
-        )
+            f"plan: made for kinematics {plan.model_hash[:12]}, the robot has {model.hash[:12]}; plan again")
     _check_units(plan, limits)
     check_curve(plan.curve, limits)
     for constraint in (EffortConstraint(model, limits.effort),) if constraints is None else constraints:
@@ -61,8 +55,7 @@ def check_start(plan: Plan, measured_position: Array, max_start_error: float) ->
     if gap[joint] > max_start_error:
         raise ExcitationError(
             f"joint '{plan.joint_names[joint]}': is at {measured[joint]:.4g}, the plan begins at"
-            f" {plan.start[joint]:.4g}, more than {max_start_error:.4g} away; bring it closer, or plan from there"
-        )
+            f" {plan.start[joint]:.4g}, more than {max_start_error:.4g} away; bring it closer, or plan from there")
 
 
 def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> None:
@@ -71,8 +64,7 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
     joint = int(np.argmax(speed))
     if speed[joint] > _MAX_REST_SPEED:
         raise ExcitationError(
-            f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop it and try again"
-        )
+            f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop it and try again")
 
 
 def is_full_speed(scaling: float) -> bool:
@@ -80,22 +72,9 @@ def is_full_speed(scaling: float) -> bool:
     return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 
-def check_full_speed(scaling: float) -> None:
-    """Refuse to start while the controller slows trajectories down."""
-    if not is_full_speed(scaling):
-        raise ExcitationError(
-            f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's speed_scale"
-            " to move slower"
-        )
-
-
 def approach(
-    plan: Plan,
-    model: RobotModel,
-    measured_position: Array,
-    options: ExecutionOptions | None = None,
-    constraints: Sequence[Constraint] | None = None,
-) -> Plan:
+        plan: Plan, model: RobotModel, measured_position: Array, options: ExecutionOptions | None = None,
+        constraints: Sequence[Constraint] | None = None) -> Plan:
     """Motion from the robot's position to the start of a plan, followed by a pause.
 
     All joints move in step on a minimum-jerk ramp, with at most the fraction ``options.approach_speed`` of the plan's
@@ -115,8 +94,7 @@ def approach(
         if not urdf.lower[joint] <= start[joint] <= urdf.upper[joint]:
             raise ExcitationError(
                 f"joint '{name}': is at {start[joint]:.4g}, outside its limits {urdf.lower[joint]:.4g} to"
-                f" {urdf.upper[joint]:.4g}; bring it inside by hand"
-            )
+                f" {urdf.upper[joint]:.4g}; bring it inside by hand")
     lower, upper = np.minimum(plan.limits.lower, start), np.maximum(plan.limits.upper, start)
     limits = replace(plan.limits, lower=lower, upper=upper)
     speed = options.approach_speed
@@ -130,12 +108,8 @@ def approach(
 
 
 def with_approach(
-    plan: Plan,
-    model: RobotModel,
-    measured_position: Array,
-    options: ExecutionOptions | None = None,
-    constraints: Sequence[Constraint] | None = None,
-) -> tuple[Plan, float]:
+        plan: Plan, model: RobotModel, measured_position: Array, options: ExecutionOptions | None = None,
+        constraints: Sequence[Constraint] | None = None) -> tuple[Plan, float]:
     """Plan with its :func:`approach` prepended, and the duration of the approach [s]."""
     before = approach(plan, model, measured_position, options, constraints)
     return joined(before, plan), before.duration
@@ -149,14 +123,12 @@ def _check_units(plan: Plan, limits: MotionLimits) -> None:
         joint = int(np.argmax(largest / widest))
         raise ExcitationError(
             f"joint '{plan.joint_names[joint]}': position {largest[joint]:.4g} is far beyond {widest[joint]:.4g} rad;"
-            " the plan looks as if it were in degrees, convert it to rad"
-        )
+            " the plan looks as if it were in degrees, convert it to rad")
 
 
 def _finite(values: Array, joint_names: tuple[str, ...], what: str) -> Array:
     array = np.array(values, dtype=float)
     if array.shape != (len(joint_names),) or not np.isfinite(array).all():
         raise ExcitationError(
-            f"measured {what} {array.tolist()} is not {len(joint_names)} finite numbers; check the joint states"
-        )
+            f"measured {what} {array.tolist()} is not {len(joint_names)} finite numbers; check the joint states")
     return array

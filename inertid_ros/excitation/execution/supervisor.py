@@ -28,10 +28,11 @@ _PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance; largest forward ju
 class CommandInterface(Protocol):
     """Receiver of commands.
 
-    If it ``streams``, the robot follows only the position of each tick, and stands still while ticks are missing.
+    If it ``streams``, the robot follows only the position of each tick, and stands still while ticks are missing. The
+    methods here are those of a topic, which does not report when or whether commands are taken.
     """
 
-    streams: bool
+    streams: bool = False
 
     def begin(self) -> None:
         """Clear failures of the last motion."""
@@ -42,11 +43,11 @@ class CommandInterface(Protocol):
     @property
     def is_behind(self) -> bool:
         """True if the robot has not taken a command for so long that further commands would make it jump."""
-        ...
+        return False
 
     def lateness(self) -> str:
         """Return a message if the robot took a command too late, or has not taken it yet; else an empty string."""
-        ...
+        return ""
 
     def stream(self, position: Array) -> None:
         """Command a position ``(n,)`` at this tick; only if ``streams``."""
@@ -98,13 +99,8 @@ class Supervisor:
     """
 
     def __init__(
-        self,
-        table: horizons.HorizonTable,
-        monitor: StateMonitor,
-        lease: Lease,
-        commands: CommandInterface,
-        approach_s: float = 0.0,
-    ) -> None:
+            self, table: horizons.HorizonTable, monitor: StateMonitor, lease: Lease, commands: CommandInterface,
+            approach_s: float = 0.0) -> None:
         self.execution = horizons.MotionExecution(table)
         self.monitor, self.lease = monitor, lease
         self.fault = self.halt = self.interruption = ""
@@ -233,12 +229,9 @@ class Supervisor:
     def progress(self, now: float) -> horizons.ExecutionProgress:
         stage = self.stage(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
-        if stage is horizons.ExecutionStage.APPROACHING:
-            return horizons.ExecutionProgress(stage, phase / self._approach, self._error)
-        if stage is horizons.ExecutionStage.MOVING:
-            done = (phase - self._approach) / max(duration - self._approach, 1e-9)
-            return horizons.ExecutionProgress(stage, done, self._error)
-        return horizons.ExecutionProgress(stage, phase / duration, self._error)
+        begin = self._approach if stage is horizons.ExecutionStage.MOVING else 0.0
+        end = self._approach if stage is horizons.ExecutionStage.APPROACHING else duration
+        return horizons.ExecutionProgress(stage, (phase - begin) / max(end - begin, 1e-9), self._error)
 
     def _motion(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration ``(n,)`` commanded at ``now``."""

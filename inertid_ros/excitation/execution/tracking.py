@@ -157,8 +157,7 @@ class PathProgress:
         return (
             "the robot falls behind its command between two messages: its controller's speed is scaled, a message"
             " reached it too late, or something holds the robot; set the speed scaling to 100 % (speed_scale moves"
-            " slower), take other work off the machine, or check for a collision"
-        )
+            " slower), take other work off the machine, or check for a collision")
 
     def _knows_reference(self, now: float) -> bool:
         return bool(self._references) and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S

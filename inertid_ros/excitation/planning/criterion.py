@@ -66,9 +66,7 @@ class Scaling:
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
 
 
-def prior_scaling(
-    scaling: str, model: RobotModel, limits: MotionLimits, columns: Indices, base: Array
-) -> Scaling:
+def prior_scaling(scaling: str, model: RobotModel, limits: MotionLimits, columns: Indices, base: Array) -> Scaling:
     """Scaling with the given name (``columns``, ``metric``, ``prior`` or ``none``), evaluated at the model's prior.
 
     The array ``columns`` ``(c,)`` selects columns of the layout; ``base``, B ``(r, c)``, regroups them into base
@@ -98,11 +96,9 @@ def pushforward_root(root: Array, base: Array) -> Array:
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
     """Drive parameters whose efforts are a share of the effort limit; 1 for couplings and user terms of the layout."""
-    layout, share = model.layout, ENERGY_SHARE * limits.effort
-    half_range = 0.5 * (limits.upper - limits.lower)
+    layout, half_range = model.layout, 0.5 * (limits.upper - limits.lower)
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
-    ones = np.ones(model.joints)
-    drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
+    drives = [ENERGY_SHARE * limits.effort / by_term.get(term, 1.0) for term in layout.drive_terms]
     # Criteria exclude couplings and user terms.
     return np.concatenate([*drives, np.ones(layout.size - layout.coupling_start)])
 
@@ -139,8 +135,7 @@ _CRITERIA: dict[str, tuple[Callable[[Array], float], Smooth]] = {
     "condition": (lambda values: float(np.sqrt(values[-1] / values[0])), _condition),
     "a": (lambda values: float(np.sqrt(np.mean(1 / values))), _a),
     "d": (lambda values: float(np.exp(-0.5 * np.log(values).mean())), _d),
-    "e": (lambda values: float(1 / np.sqrt(values[0])), _e),
-}
+    "e": (lambda values: float(1 / np.sqrt(values[0])), _e)}
 
 
 @dataclass(frozen=True)
@@ -219,9 +214,8 @@ class Criterion:
         return self.optimality.smooth(information.eigenvalues)[0]
 
     def gradient(
-        self, information: measurement.MotionInformation, joint_weights: Array | float = 0.0,
-        base_weights: Array | float = 0.0,
-    ) -> MotionGradient:
+            self, information: measurement.MotionInformation, joint_weights: Array | float = 0.0,
+            base_weights: Array | float = 0.0) -> MotionGradient:
         """Gradient of :meth:`smooth` along the motion, plus that of penalties with the weights of :class:`.Penalty`."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
@@ -233,26 +227,23 @@ class Criterion:
 
 
 def make_criterion(
-    model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None,
-    earlier: EarlierInformation | None = None,
-) -> Criterion:
+        model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None,
+        earlier: EarlierInformation | None = None) -> Criterion:
     """Make the criterion of the options, for base parameters that are identifiable within ``limits``.
 
     Default options give the condition number by which motions of a robot are compared. Torques have the weights of
     ``earlier``, or else the inverse effort limits; a wrench at the base has the inverse deviations in the options.
     """
     options = options or ExcitationOptions()
-    joints = np.zeros(0)
-    if "joints" in options.measured:
-        joints = 1.0 / limits.effort if earlier is None else earlier.weights
+    weights = 1.0 / limits.effort if earlier is None else earlier.weights
+    joints = weights if "joints" in options.measured else np.zeros(0)
     base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
     measured = measurement.MeasurementRegressor(model, joints, base)
     columns, B = measured.base_columns(limits.lower, limits.upper)
     if options.kept_parameters > len(columns):
         raise ExcitationError(
             f"excitation.kept_parameters is {options.kept_parameters}, but only {len(columns)} can be identified;"
-            " lower it, or set 0 for all"
-        )
+            " lower it, or set 0 for all")
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
     optimality = OptimalityCriterion(options.criterion, options.kept_parameters)
     # All other columns are combinations of the base columns, so the base columns carry all information of recordings.

@@ -60,9 +60,8 @@ class OutOfTimeError(Exception):
 
 
 def improve_shape(
-    problem: PlanningProblem, shape: Array, deadline: float = np.inf,
-    report: ShapeReport = lambda done, value, shape: None,
-) -> Array:
+        problem: PlanningProblem, shape: Array, deadline: float = np.inf, report: ShapeReport = lambda done, value,
+        shape: None) -> Array:
     """Best shape of a gradient descent from ``shape`` until the deadline [s, monotonic].
 
     If constraints other than joint limits restrict positions, penalties become stricter in stages, and ``problem``
@@ -99,8 +98,7 @@ def improve_shape(
                     break
                 problem.penalty_factor, best, best_value = penalty_factor, begin, np.inf
                 scipy.optimize.minimize(
-                    objective, begin.ravel(), jac=True, method="L-BFGS-B", callback=count_iteration, options=settings
-                )
+                    objective, begin.ravel(), jac=True, method="L-BFGS-B", callback=count_iteration, options=settings)
                 begin = best
     problem.penalty_factor = 1.0
     return best
@@ -112,19 +110,16 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
     trajectory = LinearTrajectory(problem.basis, problem.start, scaled)
     largest = scale_to_limits(
-        trajectory, problem.planning_limits, options.knot_step_s, grow=not problem.position_constrained
-    )
-
-    def smaller(share: float) -> LinearTrajectory:
-        return replace(largest, parameters=share * largest.parameters)
+        trajectory, problem.planning_limits, options.knot_step_s, grow=not problem.position_constrained)
 
     def plan_at(share: float) -> Plan:
-        return plan_with(options, problem.model, smaller(share), problem.limits)
+        smaller = replace(largest, parameters=share * largest.parameters)
+        return plan_with(options, problem.model, smaller, problem.limits)
 
     share = feasible_share(plan_at, problem.constraints)
+    motion = replace(largest, parameters=share * largest.parameters)
     condition, value = (
-        criterion.value(criterion.along(smaller(share))) for criterion in (problem.comparison, problem.criterion)
-    )
+        criterion.value(criterion.along(motion)) for criterion in (problem.comparison, problem.criterion))
     return Candidate(replace(plan_at(share), condition_number=condition), shape, value)
 
 
@@ -132,8 +127,7 @@ def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Traject
     """Plan along a trajectory, with the kind, knots and seed of the options."""
     return plan_of(
         trajectory, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
-        seed=options.seed,
-    )
+        seed=options.seed)
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
@@ -146,8 +140,7 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
         candidate = plan(share)
         return first_problem(constraints, lambda constraint: constraint.check(candidate))
 
-    message = violation(1.0)
-    if not message:
+    if not (message := violation(1.0)):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(_SHRINK_BISECTIONS):
@@ -163,9 +156,8 @@ DescentReport = Callable[[int, float, float, Array], None]
 
 
 def run_descent(
-    arguments: PlanningArguments, shape: Array, deadline: float,
-    progress: Callable[[tuple[float, float, Array]], None],
-) -> Candidate:
+        arguments: PlanningArguments, shape: Array, deadline: float,
+        progress: Callable[[tuple[float, float, Array]], None]) -> Candidate:
     """Improve and finish one start shape ``(size, n)`` in a worker process; the deadline [s] is on the parent's clock.
 
     Notices are not logged, as the parent process has logged them already.

@@ -72,9 +72,8 @@ class Inspection:
 
 
 def inspect_plan(
-    plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
-    earlier: EarlierInformation | None = None, around: Surroundings | None = None,
-) -> Inspection:
+        plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
+        earlier: EarlierInformation | None = None, around: Surroundings | None = None) -> Inspection:
     """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution.
 
     If the base of the robot floats, singular values are those of its momentum, unscaled.
@@ -99,13 +98,11 @@ def inspect_plan(
             before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
         values, vectors, names = information.eigenvalues, information.vectors, criterion.column_names
     return Inspection(
-        plan, limits, np.array(channel_usage), effort, condition,
-        spectrum=np.sqrt(np.maximum(values[::-1], 0.0)),
+        plan, limits, np.array(channel_usage), effort, condition, spectrum=np.sqrt(np.maximum(values[::-1], 0.0)),
         longest_stop=HorizonTable(plan, limits).longest, clearance=_clearance(usages), spectrum_before=before,
         constraint_usage=usages, findings=(*(around.findings if around else ()), *weak),
         surroundings=around.sentences if around else (),
-        directions=tuple(_main_parameters(weights, names) for weights in vectors.T[::-1] ** 2),
-    )
+        directions=tuple(_main_parameters(weights, names) for weights in vectors.T[::-1] ** 2))
 
 
 def motion_findings(
@@ -113,8 +110,7 @@ def motion_findings(
 ) -> tuple[Finding, ...]:
     """Findings of :func:`weak_parameters` on a plan."""
     criterion = make_criterion(model, limits)
-    information = criterion.along(plan)
-    return weak_parameters(criterion, information, limits, _usage(constraints, plan))
+    return weak_parameters(criterion, criterion.along(plan), limits, _usage(constraints, plan))
 
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
@@ -127,11 +123,9 @@ def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float =
     speed = np.abs(plan.velocity).max(axis=0)
     joints = (
         f"{name} {plan.position[:, i].min():.2f} to {plan.position[:, i].max():.2f}, at most {speed[i]:.2f}/s"
-        for i, name in enumerate(plan.joint_names)
-    )
-    near = str(clearance) if clearance is not None else "distances are not checked"
-    kind, seconds = plan.motion_type, plan.duration
-    return f"{kind} motion of {seconds:.1f} s, speed scale {speed_scale:g}; {near}; {'; '.join(joints)}"
+        for i, name in enumerate(plan.joint_names))
+    motion = f"{plan.motion_type} motion of {plan.duration:.1f} s, speed scale {speed_scale:g}"
+    return f"{motion}; {clearance or 'distances are not checked'}; {'; '.join(joints)}"
 
 
 def limb_paths(plan: Plan, model: RobotModel) -> dict[str, Array]:
@@ -177,8 +171,7 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
     narrow = int(np.argmin(limits.upper - limits.lower))
     evidence = (
         f"{missing} of {len(columns)} base parameters cannot be excited within the position limits, such as"
-        f" {first_few([model.layout.names[column] for column in hidden])}"
-    )
+        f" {first_few([model.layout.names[column] for column in hidden])}")
     joint = limits.joint_names[narrow]
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, joint, case="positions", joint=joint)
 
@@ -193,8 +186,7 @@ def _weak_combinations(
     reason, case, subjects = _reason(criterion, information.condition_number, limits, constrained)
     evidence = (
         f"condition number {information.condition_number:.3g}: {int(weak.sum())} of {criterion.count} combinations of"
-        f" base parameters are excited by less than a hundredth of the best, mainly {first_few(names)}; {reason}"
-    )
+        f" base parameters are excited by less than a hundredth of the best, mainly {first_few(names)}; {reason}")
     option = constrained.option if constrained else ""
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, *subjects, case=case, option=option)
 

@@ -159,8 +159,7 @@ def prune(blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral
     if rows[-1] <= columns:
         raise ExcitationError(
             f"excitation: {len(blocks)} intervals have {rows[-1]} equations for {columns} parameters; offer more"
-            " combinations or more samples per interval"
-        )
+            " combinations or more samples per interval")
     kept = list(range(int(np.argmax(rows > columns)) + 1))
     factor = r_factor(np.vstack([blocks[index] for index in kept]))
     count, condition = rank_and_condition(factor, significant)

@@ -11,7 +11,7 @@ conserved momentum (:func:`floating_problem`).
 
 import contextlib
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import attrs
@@ -114,9 +114,8 @@ class IntervalPlanningProblem:
 
 
 def plan_intervals(
-    problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
-    report: ConditionReport = lambda fraction, condition: None,
-) -> IntervalPlan:
+        problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
+        report: ConditionReport = lambda fraction, condition: None) -> IntervalPlan:
     """Plan with several orders of the combinations, and take the best plan.
 
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
@@ -150,9 +149,8 @@ def _with_order(
 
 
 def best_start(
-    problem: IntervalPlanningProblem, directions: IntArray, rng: np.random.Generator,
-    previous: intervals.IntervalMotion | None = None,
-) -> intervals.IntervalMotion:
+        problem: IntervalPlanningProblem, directions: IntArray, rng: np.random.Generator,
+        previous: intervals.IntervalMotion | None = None) -> intervals.IntervalMotion:
     """Best motion among random starts and ranges, and the feasible start and range nearest to ``previous``."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
@@ -205,18 +203,15 @@ def fixed_base_problem(
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
-        penalty = _penalty(constraints, motion)
-        return criterion.measured.regressor(motion, criterion.columns), v, penalty
+        return criterion.measured.regressor(motion, criterion.columns), v, _penalty(constraints, motion)
 
-    inner = limits.scaled(options.limit_use, options.limit_use)
-    no_range = np.full(model.joints, np.nan)
+    inner, no_range = limits.scaled(options.limit_use, options.limit_use), np.full(model.joints, np.nan)
     return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, unit_columns=True)
 
 
 def plan_fixed_base(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
-    report: ConditionReport = lambda fraction, condition: None,
-) -> tuple[Plan, IntervalPlan]:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+        report: ConditionReport = lambda fraction, condition: None) -> tuple[Plan, IntervalPlan]:
     """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back."""
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
@@ -228,8 +223,7 @@ def plan_fixed_base(
     def plan(share: float) -> Plan:
         begin = start + share * (best.motion.start - start)
         motion = replace(best.motion, start=begin, range=share * best.motion.range)
-        there = _ramp(start, motion.waypoints[0], problem.limits)
-        back = _ramp(motion.waypoints[-1], start, problem.limits)
+        there, back = _ramp(start, begin, problem.limits), _ramp(motion.waypoints[-1], start, problem.limits)
         whole = Concatenation([there, motion.trajectory, back])
         candidate = plan_with(options, model, whole, limits)
         return replace(candidate, condition_number=criterion.value(criterion.along(whole)))
@@ -252,8 +246,7 @@ def floating_problem(
     if not model.wheels.names:
         raise ExcitationError(
             f"robot '{model.name}': floats without reaction wheels, so momentum determines parameters only up to a"
-            " common factor; define robot.wheels"
-        )
+            " common factor; define robot.wheels")
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     momentum = FloatingMomentum.of(model)
 
@@ -303,7 +296,7 @@ class FloatingMomentum:
 
 
 def wheel_limits(
-    limits: MotionLimits, wheels: Sequence[str], options: CombinationOptions, accelerated: Container[str]
+    limits: MotionLimits, wheels: Sequence[str], options: CombinationOptions, accelerated: Collection[str]
 ) -> MotionLimits:
     """Limits of commanded joints in which wheels turn without end.
 
@@ -311,16 +304,15 @@ def wheel_limits(
     """
     turning = np.isin(limits.joint_names, wheels)
     needed = 2 * np.pi * options.wheel_range / options.interval_s**2
-    free = turning & np.array([name not in accelerated for name in limits.joint_names])
+    free = turning & ~np.isin(limits.joint_names, list(accelerated))
     return replace(
         limits, lower=np.where(turning, -_ENDLESS, limits.lower), upper=np.where(turning, _ENDLESS, limits.upper),
         acceleration=np.where(free, np.maximum(limits.acceleration, 2 * needed), limits.acceleration))
 
 
 def plan_floating_base(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
-    constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None,
-) -> Plan:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+        constraints: Sequence[Constraint] = (), report: ConditionReport = lambda fraction, condition: None) -> Plan:
     """Plan from ``start`` to the first waypoint of the joints, and through the intervals.
 
     Plan, ``limits``, ``start`` ``(n + w)`` and ``constraints`` have the joints of ``model.commanded``. The wheels
@@ -329,8 +321,7 @@ def plan_floating_base(
     joints = limits.ordered(model.joint_names).scaled(options.limit_use, options.limit_use)
     wheels = limits.ordered(model.wheels.names).scaled(options.limit_use, options.limit_use)
     slowest = float(intervals.range_by_speed(wheels, options.combinations.interval_s).min())
-    combinations = attrs.evolve(
-        options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
+    combinations = attrs.evolve(options.combinations, wheel_range=min(options.combinations.wheel_range, slowest))
     chain, own = TreeKinematics.of(model.commanded), model.joint_names + model.wheels.names
     order = [own.index(name) for name in limits.joint_names]
 

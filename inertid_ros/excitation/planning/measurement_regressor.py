@@ -30,8 +30,7 @@ _DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
     "viscous": (1, np.asarray, np.ones_like),
     "coulomb": (1, lambda v: np.tanh(v / _MIN_SLIDING), lambda v: (1 - np.tanh(v / _MIN_SLIDING) ** 2) / _MIN_SLIDING),
     "offset": (1, np.ones_like, np.zeros_like),
-    "stiffness": (0, np.asarray, np.ones_like),
-}
+    "stiffness": (0, np.asarray, np.ones_like)}
 # Smallest over largest eigenvalue of the normal matrix: eigenvectors are precise above the first ratio, and useless
 # below the second ratio.
 _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
@@ -42,7 +41,8 @@ class MeasurementRegressor:
     """Weighted rows of the regressor of measurements.
 
     ``joints`` ``(n,)`` are the weights of the joint torques, and ``base`` ``(6,)`` those of the reaction wrench (force,
-    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows.
+    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows:
+    first those of ``bodies``, whose number this is, then those of drives, term by term.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -55,12 +55,7 @@ class MeasurementRegressor:
         self._terms = tuple(t for t in layout.drive_terms if t in _DRIVE_COLUMNS) if len(self.joints) else ()
         drives = [np.arange(layout.size)[layout.drive(term)] for term in self._terms]
         self.columns = np.concatenate([np.arange(layout.body_size), *drives])
-        self._carried = moved_columns(self.chain)
-
-    @property
-    def bodies(self) -> int:
-        """Number of columns of the bodies; the columns of drives follow, term by term."""
-        return self.model.layout.body_size
+        self._carried, self.bodies = moved_columns(self.chain), layout.body_size
 
     def regressor(self, motion: MotionSamples, columns: Indices) -> Array:
         """Weighted rows ``(N, k, r)``, joints first; ``columns`` are ascending indices into :attr:`columns`."""
@@ -79,9 +74,8 @@ class MeasurementRegressor:
         return out
 
     def gradient(
-        self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
-        base_weights: Array | float = 0.0,
-    ) -> MotionGradient:
+            self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
+            base_weights: Array | float = 0.0) -> MotionGradient:
         """Gradient along the motion of the sum of elements of :meth:`regressor` times ``weights`` ``(N, k, r)``.
 
         ``joint_weights`` and ``base_weights`` come from a :class:`.Penalty` and apply to the unweighted regressor.

@@ -50,14 +50,12 @@ def refuse_free_base(model: RobotModel) -> None:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; set robot.base to"
             " fixed for a robot whose root link rests on the ground, robot.wheels for a floating robot, or a single"
-            " robot.plates for a robot on one foot"
-        )
+            " robot.plates for a robot on one foot")
 
 
 def plan_excitation(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
-    report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
-) -> Plan:
+        model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
+        report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None) -> Plan:
     """Plan a well-exciting motion from ``start`` back to ``start`` within all limits.
 
     The same options give the same motion for any number of processes, unless the time limit is reached or the user
@@ -75,8 +73,7 @@ def plan_excitation(
     if options.kind == "combinations":
         return plan_fixed_base(
             model, limits, start, options,
-            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)),
-        )[0]
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)))[0]
     deadline = time.monotonic() + options.time_limit_s
     problem = PlanningProblem(model, limits, start, options, earlier)
     shapes = random_shapes(problem, options, deadline)
@@ -112,14 +109,14 @@ class _Search:
 
         try:
             for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
-                self._keep_better(candidate)
+                self.best = min(self.best, candidate, key=lambda motion: motion.value)
                 running.pop(index, None)
                 done[index] = 1.0
                 self.report(float(done.mean()), float(np.exp(lowest)))
         except KeyboardInterrupt:
             if running:
-                shape = min(running.values(), key=lambda descent: descent[0])[1]
-                self._keep_better(finish_plan(problem, shape))
+                candidate = finish_plan(problem, min(running.values(), key=lambda descent: descent[0])[1])
+                self.best = min(self.best, candidate, key=lambda motion: motion.value)
             raise
 
     def reduce(self, bound: float) -> None:
@@ -153,10 +150,6 @@ class _Search:
     def report(self, fraction: float, value: float = np.inf) -> None:
         condition, value = self.best.plan.condition_number, min(self.best.value, value)
         self._report(PlanningProgress(fraction, condition, value, self._kept))
-
-    def _keep_better(self, candidate: Candidate) -> None:
-        if candidate.value < self.best.value:
-            self.best = candidate
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
         """Largest number of combinations at which the criterion of a motion is within the bound."""

@@ -44,9 +44,8 @@ class PlanningProblem:
     """
 
     def __init__(
-        self, model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
-        earlier: EarlierInformation | None = None,
-    ) -> None:
+            self, model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
+            earlier: EarlierInformation | None = None) -> None:
         self.model, self.limits, self.options = model, limits, options
         self.arguments: PlanningArguments = (model, limits, start, options, earlier)
         self.planning_limits = limits.scaled(options.limit_use, options.limit_use)
@@ -59,7 +58,7 @@ class PlanningProblem:
             constraint.check_start(self.start)
         self.basis = make_basis(options)
         self._step = options.duration_s / options.criterion_samples
-        instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
+        instants = self._step * (np.arange(options.criterion_samples, dtype=float) + 0.5)
         self._criterion_basis = self.basis.evaluate(instants)
         self._constraint_basis = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         self._size_bounds = SizeBounds(self.basis, _limit_instants(self.basis), self.start, self.planning_limits)
@@ -121,8 +120,7 @@ class PlanningProblem:
             return value, np.zeros_like(shape)
         direct = sum(penalties, Penalty(0.0))
         slopes = self.criterion.gradient(
-            information, self.penalty_factor * direct.joint_weights, self.penalty_factor * direct.base_weights
-        )
+            information, self.penalty_factor * direct.joint_weights, self.penalty_factor * direct.base_weights)
         by_parameters = np.zeros_like(shape)
         for rows, channel in zip(self._criterion_basis, ("position", "velocity", "acceleration"), strict=True):
             by_parameters += rows.T @ (getattr(slopes, channel) + self.penalty_factor * getattr(direct, channel))
@@ -163,8 +161,7 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
             raise ExcitationError(
                 f"joint '{name}': the start pose {start[joint]:.4g} is outside its range {limits.lower[joint]:.4g} to"
                 f" {limits.upper[joint]:.4g}; move it inside, or widen its range with"
-                " limits.position and limits.position_margin"
-            )
+                " limits.position and limits.position_margin")
 
 
 class SizeBounds:
@@ -175,8 +172,7 @@ class SizeBounds:
         margins = _margins(start, limits)
         # Reciprocal distances from the start to the upper and lower limit of each row.
         self._above, self._below = (
-            np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1)
-        )
+            np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1))
 
     def size(self, parameters: Array) -> tuple[Array, Array]:
         """Factor ``(n,)`` per joint that makes a shape ``(size, n)`` fit the limits, and derivative of its logarithm.
@@ -217,5 +213,4 @@ def _margins(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:
     rest = np.zeros_like(start)
     return [
         (np.maximum(upper - origin, _MIN_MARGIN), np.maximum(origin - lower, _MIN_MARGIN))
-        for origin, (lower, upper) in zip((start, rest, rest), limits.bounds, strict=True)
-    ]
+        for origin, (lower, upper) in zip((start, rest, rest), limits.bounds, strict=True)]

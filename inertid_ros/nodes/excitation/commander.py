@@ -12,12 +12,12 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.recorded_joints import RecordedJoints
-from inertid_ros.ros.controller import CommandTopic, of_controller
-from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
+from inertid_ros.ros.controller import CommandTopic, follow_joint_trajectory, of_controller
+from inertid_ros.ros.conversions import to_joint_trajectory, to_time
 from inertid_ros.ros.topics import PacedGroup
 
 _GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes about 0.1 s; meanwhile the last horizon brings the robot to rest
@@ -27,12 +27,9 @@ _ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 
 
 
 class Commander(CommandInterface, Protocol):
-    """A command interface that detects that commands do not arrive."""
+    """A command interface that detects that commands do not arrive; ``name`` is that of its topic or action."""
 
-    @property
-    def name(self) -> str:
-        """Resolved name of the topic or action."""
-        ...
+    name: str
 
     @property
     def has_controller(self) -> bool: ...
@@ -43,13 +40,11 @@ class Commander(CommandInterface, Protocol):
 
     def halt(self) -> str:
         """Return why the controller itself stopped the robot and holds it; empty if no such stop was reported."""
-        ...
+        return ""
 
 
-class TrajectoryCommander(CommandTopic):
+class TrajectoryCommander(CommandTopic, Commander):
     """Send horizons as ``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
-
-    streams = False
 
     def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
         super().__init__(node, JointTrajectory, of_controller(controller, "joint_trajectory"))
@@ -58,11 +53,8 @@ class TrajectoryCommander(CommandTopic):
     def send(self, horizon: Horizon) -> None:
         self._publisher.publish(_message(horizon, self._joints))
 
-    def stream(self, position: Array) -> None:
-        """Do nothing, as the controller interpolates."""
 
-
-class StreamCommander(CommandTopic):
+class StreamCommander(CommandTopic, Commander):
     """Send a position each tick as ``std_msgs/Float64MultiArray`` on ``position_commands``, in the model's joint order.
 
     If the sender fails, the robot holds the last position: it stops abruptly, and may exceed its limits. Prefer
@@ -73,9 +65,6 @@ class StreamCommander(CommandTopic):
 
     def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
         super().__init__(node, Float64MultiArray, of_controller(controller, "position_commands"))
-
-    def send(self, horizon: Horizon) -> None:
-        """Do nothing, as positions are streamed."""
 
     def stream(self, position: Array) -> None:
         self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
@@ -129,7 +118,7 @@ class OpenGoals:
         return self._late_s if now < self._late_until else 0.0
 
 
-class ActionCommander:
+class ActionCommander(Commander):
     """Send each horizon as a ``control_msgs/action/FollowJointTrajectory`` goal on ``follow_joint_trajectory``.
 
     Each goal replaces the last goal, whose end is then normal. A brake is also a goal: goals are never cancelled,
@@ -137,23 +126,13 @@ class ActionCommander:
     a goal for a violated tolerance.
     """
 
-    streams = False
-
     def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
-        try:
-            from control_msgs.action import FollowJointTrajectory
-        except ImportError:
-            raise ExcitationError(
-                "command_interface follow_joint_trajectory needs control_msgs, which is not installed; install it or"
-                " use joint_trajectory"
-            ) from None
-        self._action: Any = FollowJointTrajectory
-        result = FollowJointTrajectory.Result
-        self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
+        self._action = action = follow_joint_trajectory()
+        self._violations = (action.Result.PATH_TOLERANCE_VIOLATED, action.Result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
         client = ActionClient if node.get_clock().ros_time_is_active else AnswersOnly
         group = PacedGroup(_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S)
-        self._client = client(node, FollowJointTrajectory, name, callback_group=group)
+        self._client = client(node, action, name, callback_group=group)
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = self._given_up = ""
@@ -172,8 +151,7 @@ class ActionCommander:
         """Return why commands do not arrive, in one line; empty if they arrive."""
         if not self.has_controller:
             return (
-                f"{self.name} has no server; start and activate the controller, or set the parameter controller"
-            )
+                f"{self.name} has no server; start and activate the controller, or set the parameter controller")
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._goals.silence(time.monotonic()) > _GOAL_ANSWER_TIMEOUT_S:
             return f"the controller has not answered a goal of {self.name} for {_GOAL_ANSWER_TIMEOUT_S:g} s; restart it"
@@ -200,9 +178,6 @@ class ActionCommander:
             self._goals.send(future, time.monotonic())
             future.add_done_callback(self._answered)
 
-    def stream(self, position: Array) -> None:
-        """Do nothing, as the controller interpolates."""
-
     def _answered(self, future: Future) -> None:
         self._goals.answer(future, time.monotonic())
         handle = future.result()
@@ -222,13 +197,12 @@ class ActionCommander:
 def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
     """Make a trajectory with the horizon's stamp, so latency does not shift it; unstamped, it starts on receipt."""
     names = joints.recorded(horizon.joint_names)
-    arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
-    return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
+    points = PiecewiseQuintic(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
+    return to_joint_trajectory(names, points, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
 
 
 COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {
     "joint_trajectory": TrajectoryCommander,
     "follow_joint_trajectory": ActionCommander,
-    "position_stream": StreamCommander,
-}
-"""Map from command interface to commander; a commander raises ExcitationError if its messages are not installed."""
+    "position_stream": StreamCommander}
+"""Map from command interface to commander; a commander raises ConfigurationError if its messages are not installed."""

@@ -16,7 +16,7 @@ from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Standby, Worker
 from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
-from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
+from inertid_ros.excitation.execution.plan_check import check_start, is_full_speed
 from inertid_ros.excitation.execution.supervisor import Supervisor
 
 if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
@@ -27,8 +27,7 @@ if TYPE_CHECKING:  # ROS types; the state machine runs without ROS
 _START_TOLERANCE = 0.01  # allowed motion of the robot during planning [rad or m]
 _NO_CONTROLLER_STATE = (
     "the controller publishes no state, so that a speed scaling that its driver does not report is found late; set the"
-    " parameter controller to the controller's name"
-)
+    " parameter controller to the controller's name")
 _MAX_TICK_GAP_S = 0.1  # a longer gap means that this thread was blocked; the excess does not count as waiting time
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -99,13 +98,8 @@ class ExcitationGoal:
     """
 
     def __init__(
-        self,
-        request: "Excite.Goal",
-        options: MotionOptions,
-        robot_options: RobotOptions,
-        robot: "RobotInterface",
-        planner: Callable[[ExcitationJob], PlanningWorker],
-    ) -> None:
+            self, request: "Excite.Goal", options: MotionOptions, robot_options: RobotOptions, robot: "RobotInterface",
+            planner: Callable[[ExcitationJob], PlanningWorker]) -> None:
         self.state = GoalState.COLLECTING
         self.outcome = GoalOutcome(Ending.REFUSED, "not ended yet")
         self.prepared: PreparedMotion | None = None
@@ -250,31 +244,25 @@ class ExcitationGoal:
             return
         if problem := self._robot.interference():
             raise ExcitationError(problem)
-        check_full_speed(self._robot.speed_scaling)
+        if not is_full_speed(scaling := self._robot.speed_scaling):
+            raise ExcitationError(
+                f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's"
+                " speed_scale to move slower")
         if self._needs_recorder:
             self._robot.check_recorder()
 
     def _job(self) -> ExcitationJob:
         request, options = self._request, self._options.excitation
         options = options.held_out if request.held_out else options
+        options = attrs.evolve(
+            options, kind=request.motion or options.kind, duration_s=request.duration or options.duration_s,
+            seed=request.seed or options.seed)
+        robot, start = self._robot, np.array(self._options.start) if self._options.start else None
         return ExcitationJob(
-            urdf=self._robot.model.urdf,
-            measured_position=self._robot.position(),
-            start=np.array(self._options.start) if self._options.start else None,
-            plan_file=request.plan_file,
-            speed_scale=request.speed_scale or 1.0,
-            prior=request.prior,
-            robot=self._robot_options,
-            limits=self._options.limits,
-            excitation=attrs.evolve(
-                options,
-                kind=request.motion or options.kind,
-                duration_s=request.duration or options.duration_s,
-                seed=request.seed or options.seed,
-            ),
-            execution=self._options.execution,
-            folder=self._robot.model.folder,
-        )
+            urdf=robot.model.urdf, measured_position=robot.position(), start=start, plan_file=request.plan_file,
+            speed_scale=request.speed_scale or 1.0, prior=request.prior, robot=self._robot_options,
+            limits=self._options.limits, excitation=options, execution=self._options.execution,
+            folder=robot.model.folder)
 
     # From the plan to the motion
 
@@ -316,27 +304,24 @@ class ExcitationGoal:
     def _end_of_motion(self, supervisor: Supervisor, now: float) -> None:
         error, fault = supervisor.max_tracking_error, supervisor.fault
         if fault:
-            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal: {self._arm_again}"
+            arm = f"ros2 lifecycle set {self._robot.node_name} deactivate, then activate, or start calibrate again"
+            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal: {arm}"
         elif supervisor.canceled:
             ending, message = Ending.CANCELED, "canceled; the robot is at rest"
         else:
             ending, message = Ending.SUCCEEDED, f"done; largest tracking error {error:.4g}{_waits(supervisor)}"
         self._end(GoalOutcome(ending, message, fault, duration=supervisor.duration(now), max_tracking_error=error))
 
-    @property
-    def _arm_again(self) -> str:
-        return f"ros2 lifecycle set {self._robot.node_name} deactivate, then activate, or start calibrate again"
-
     def _end(self, outcome: GoalOutcome) -> None:
         if self._worker is not None:
             self._worker.cancel()
             self._worker = None
         if self.prepared is not None:
-            outcome = replace(outcome, condition_number=float(self.prepared.plan.condition_number))
             lines = [outcome.message, *map(str, self.prepared.findings)]
             if not (self._robot.commander.streams or self._robot.has_controller_state):
                 lines.append(_NO_CONTROLLER_STATE)
-            outcome = replace(outcome, message="; warning: ".join(lines))
+            condition = float(self.prepared.plan.condition_number)
+            outcome = replace(outcome, condition_number=condition, message="; warning: ".join(lines))
         self.outcome, self.state = outcome, GoalState.ENDED
 
 

@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 
 from .goal import ExcitationGoal, GoalOutcome, GoalState
 from .robot_interface import RobotInterface
@@ -33,8 +33,7 @@ _STATUS_CONSTANTS = {
     State.STOPPING: ExcitationStatus.STOPPING,
     State.WAITING: ExcitationStatus.WAITING,
     State.FAULT: ExcitationStatus.LATCHED,
-    State.FINALIZED: ExcitationStatus.UNARMED,
-}
+    State.FINALIZED: ExcitationStatus.UNARMED}
 
 
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
@@ -62,12 +61,9 @@ def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
 def to_result(outcome: GoalOutcome) -> Excite.Result:
     """Return the result of the action ``Excite``."""
     return Excite.Result(
-        error_code=getattr(Excite.Result, outcome.ending.name),
-        message=outcome.message,
-        condition_number=outcome.condition_number,
-        duration=float(outcome.duration),
-        max_tracking_error=float(outcome.max_tracking_error),
-    )
+        error_code=getattr(Excite.Result, outcome.ending.name), message=outcome.message,
+        condition_number=outcome.condition_number, duration=float(outcome.duration),
+        max_tracking_error=float(outcome.max_tracking_error))
 
 
 def to_status(machine: StateMachine) -> ExcitationStatus:
@@ -99,16 +95,14 @@ def motion_status(machine: StateMachine, now: float) -> Status:
     progress = supervisor.progress(now) if supervisor is not None else None
     fault = supervisor.fault if supervisor is not None else ""
     latched = machine.message if machine.state is State.FAULT else ""
-    level, message = gravest((ERROR, latched), (ERROR, fault), otherwise=machine.message)
     rejected = sum(supervisor.monitor.counts.rejected.values()) if supervisor is not None else None
     values = {
         "State": machine.state.value,
         "Done (%)": None if progress is None else 100.0 * float(progress.fraction),
         "Largest tracking error (rad or m)": None if progress is None else float(np.abs(progress.tracking_error).max()),
         "Joint states rejected in motion": rejected,
-        "Last fault": fault or machine.last_fault,
-    }
-    return Status("motion", level, message, values)
+        "Last fault": fault or machine.last_fault}
+    return judged("motion", values, (ERROR, latched), (ERROR, fault), otherwise=machine.message)
 
 
 def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
@@ -116,17 +110,15 @@ def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, arm
     configured, scaling = robot.is_configured, robot.speed_scaling
     problem = robot.controller_problem() if configured else ""
     slow = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
-    level, message = gravest(
-        (STALE, "" if configured else "not configured"),
-        (ERROR if armed else WARN, problem),
-        (WARN, slow),
-        otherwise="commands arrive",
-    )
     values = {
         "Command interface": options.command_interface,
         "Topic or action": robot.commander.name if configured else None,
         "Discovered": robot.has_controller,
-        "Path tolerance (rad or m)": robot.controller_tolerance,
-        "Speed scaling (%)": 100.0 * scaling,
-    }
-    return Status("controller", level, message, values)
+        "Path tolerance (rad or m)": robot.manager.tolerance,
+        "Speed scaling (%)": 100.0 * scaling}
+    return judged(
+        "controller", values,
+        (STALE, "" if configured else "not configured"),
+        (ERROR if armed else WARN, problem),
+        (WARN, slow),
+        otherwise="commands arrive")

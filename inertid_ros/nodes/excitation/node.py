@@ -7,11 +7,9 @@ of which ends at rest.
 
 import time
 
-import numpy as np
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.task import Future
 from std_msgs.msg import Empty
@@ -31,7 +29,7 @@ from inertid_ros.nodes.spin import LONGEST_END_S, raise_priority, refuse_impossi
 from inertid_ros.ros.conversions import JointSample, to_joint_trajectory
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.node_parameters import declare, guard, read
-from inertid_ros.ros.topics import LATCHED, STATE
+from inertid_ros.ros.topics import LATCHED, STATE, STEADY
 
 from .goal import Ending, GoalOutcome, Planning
 from .messages import controller_status, motion_status, path_markers, to_feedback, to_result, to_status
@@ -49,26 +47,23 @@ class Excitation(LifecycleNode):
         super().__init__("excitation")
         refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
+        self.tick_s = self.fixed.tick_s
         declare(self, MotionOptions, read_only=False)
-        self.refusal, self.refusal_logged_at = "", -np.inf  # refusal of the last transition
+        self.refusal, self.refusal_logged_at = "", -float("inf")  # refusal of the last transition
         self.logged_interruptions = 0
-        self.published_at = -np.inf
+        self.published_at = -float("inf")
         self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
         self.goal_ended: Future | None = None  # completed with the outcome of the goal; None without a goal
-        self.goal_ended_at = -np.inf
+        self.goal_ended_at = -float("inf")
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
         self.marker_publisher = self.create_publisher(MarkerArray, "~/markers", LATCHED)
         self.ticks = StreamWatch()
         self.robot = RobotInterface(
-            self,
-            self.fixed,
-            self._take_state,
-            lambda: self.machine.stop("the robot description changed"),
-            lambda factor: self.machine.take_speed_scaling(factor),
-            lambda stamp, position: self.machine.take_reference(stamp, position),
-        )
+            self, self.fixed, self._take_state, lambda: self.machine.stop("the robot description changed"),
+            lambda factor: self.machine.take_speed_scaling(factor), lambda stamp,
+            position: self.machine.take_reference(stamp, position))
         self.planning = Planning()
         self.machine = StateMachine(self.robot, self.fixed.robot, self.planning)
         guard(self, MotionOptions, self._parameters_locked)
@@ -76,16 +71,9 @@ class Excitation(LifecycleNode):
         self.create_service(Trigger, "~/stop", self._stop)
         self.create_service(Trigger, "~/go", self._go)
         self.server = ActionServer(
-            self,
-            Excite,
-            "~/excite",
-            self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
-            callback_group=ReentrantCallbackGroup(),
-        )
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(0.1, self.report, clock=steady)
+            self, Excite, "~/excite", self._execute, goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup())
+        self.create_timer(0.1, self.report, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
         raise_priority(self, self.fixed.realtime_priority)
         self._publish_status()
@@ -184,11 +172,6 @@ class Excitation(LifecycleNode):
         self.goal_ended_at = time.monotonic()  # only now: the above may take longer than the delivery of the result
         return to_result(outcome)
 
-    @property
-    def tick_s(self) -> float:
-        """Time between two ticks [s]."""
-        return self.fixed.tick_s
-
     def tick(self) -> None:
         """Take joint states, and send the next commands."""
         self.ticks.add(time.monotonic())
@@ -228,7 +211,7 @@ class Excitation(LifecycleNode):
     def _show_plan(self, prepared: PreparedMotion) -> None:
         """Publish the plan and the paths of links before the robot moves."""
         now = self.get_clock().now().to_msg()
-        self.plan_publisher.publish(to_joint_trajectory(prepared.plan, now))
+        self.plan_publisher.publish(to_joint_trajectory(prepared.plan.joint_names, prepared.plan.curve, now))
         self.marker_publisher.publish(path_markers(prepared.paths, self.robot.model.root_name, now))
         self.report()
 
@@ -264,8 +247,7 @@ class Excitation(LifecycleNode):
             motion_status(self.machine, self.robot.steady()),
             joint_states_status(self.robot, read(self, MonitorOptions, "monitor.")),
             controller_status(self.robot, self.fixed, self.machine.is_armed),
-            timing_status(self.ticks.report(now), self.fixed.tick_s),
-        ]
+            timing_status(self.ticks.report(now), self.tick_s)]
 
     # Ending
 
@@ -284,13 +266,9 @@ class Excitation(LifecycleNode):
         end = time.monotonic() + LONGEST_END_S
         while self.machine.goal is not None and time.monotonic() < end:  # simulated time stands still now
             self.machine.tick()
-            time.sleep(self.fixed.tick_s)
+            time.sleep(self.tick_s)
 
 
 def main() -> int:
     """Entry point of the executable."""
     return run_node(Excitation)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

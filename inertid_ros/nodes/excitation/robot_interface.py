@@ -13,8 +13,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.robot_states import RobotStates
-from inertid_ros.robot.model import RobotModel, commanded_options
-from inertid_ros.ros.controller import ControllerManager, state_topic
+from inertid_ros.robot.model import commanded_options
+from inertid_ros.ros.controller import optional_type, state_topic
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, to_nanoseconds
 from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 
@@ -34,22 +34,16 @@ class ControllerState:
     """
 
     def __init__(
-        self,
-        node: Node,
-        options: SpeedScalingOptions,
-        topic: str,
-        on_scaling: Callable[[float], None],
-        on_reference: Callable[[float, tuple[str, ...], Array], None],
-    ) -> None:
+            self, node: Node, options: SpeedScalingOptions, topic: str, on_scaling: Callable[[float], None],
+            on_reference: Callable[[float, tuple[str, ...], Array], None]) -> None:
         self._factors: dict[str, float] = {}
         self._on_scaling, self._on_reference = on_scaling, on_reference
         self._polled_at = -float("inf")
         self._state: PolledSubscription | None = None
         if options.topic:
             node.create_subscription(
-                Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE
-            )
-        state_type = _controller_state_type()
+                Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE)
+        state_type = optional_type("control_msgs.msg", "JointTrajectoryControllerState")
         if topic and state_type is not None:
             self._state = PolledSubscription(node, state_type, topic, NEWEST)
 
@@ -84,15 +78,6 @@ class ControllerState:
         self._on_scaling(self.factor)
 
 
-def _controller_state_type() -> object:
-    """Return the type of the controller's state; None if control_msgs is not installed."""
-    try:
-        from control_msgs.msg import JointTrajectoryControllerState
-    except ImportError:
-        return None
-    return JointTrajectoryControllerState
-
-
 class RobotInterface(RobotStates):
     """Robot description, joint states, recorder and command interface of one robot; see :class:`RobotStates`.
 
@@ -101,23 +86,16 @@ class RobotInterface(RobotStates):
     """
 
     def __init__(
-        self,
-        node: Node,
-        options: ExcitationNodeOptions,
-        on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-        on_speed_scaling: Callable[[float], None],
-        on_reference: Callable[[float, Array], None],
-    ) -> None:
-        super().__init__(node, options.urdf, commanded_options(options.robot), on_state, on_other_robot)
+            self, node: Node, options: ExcitationNodeOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None], on_speed_scaling: Callable[[float], None],
+            on_reference: Callable[[float, Array], None]) -> None:
+        super().__init__(node, options, commanded_options(options.robot), on_state, on_other_robot)
         self._options = options
         self._commander: Commander | None = None
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._on_reference = on_reference
         self._controller_state = ControllerState(
-            node, options.speed_scaling, state_topic(node, options.controller), on_speed_scaling, self._take_reference
-        )
-        self._manager = ControllerManager(node, options.controller)
+            node, options.speed_scaling, state_topic(node, options.controller), on_speed_scaling, self._take_reference)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
         self._odometry = PolledSubscription(node, Odometry, options.odometry, STATE) if options.odometry else None
         self._twist = -float("inf"), np.full(6, np.nan)  # receipt of the last twist of a floating base, and twist
@@ -184,9 +162,7 @@ class RobotInterface(RobotStates):
 
         Set ``may_send`` if a horizon may be sent afterwards; the controller's state is then read at once.
         """
-        now = time.monotonic()
-        self._controller_state.poll(now, may_send)
-        self._manager.poll(now)
+        self._controller_state.poll(time.monotonic(), may_send)
         super().poll()
 
     @property
@@ -205,19 +181,11 @@ class RobotInterface(RobotStates):
 
     def controller_problem(self) -> str:
         """Return why commands do not arrive, or which other node commands the robot; else empty."""
-        return self._manager.problem() or self.commander.problem()
+        return self.manager.problem() or self.commander.problem()
 
     def halt(self) -> str:
         """Return why the controller itself stopped the robot and holds it; empty if no such stop was reported."""
-        return self._manager.inactivity() or self.commander.halt()
-
-    @property
-    def controller_tolerance(self) -> float | None:
-        """Smallest distance from a trajectory at which the controller aborts [rad or m]; None if unknown."""
-        return self._manager.tolerance
-
-    def _described(self, model: RobotModel) -> None:
-        self._manager.joints = model.recorded_joints.recorded(model.joint_names)
+        return self.manager.inactivity() or self.commander.halt()
 
     def _take_reference(self, stamp: float, names: tuple[str, ...], position: Array) -> None:
         if self._model is None:

@@ -1,6 +1,5 @@
 """StateMachine: all decisions of the excitation node, without ROS and without its own clock."""
 
-import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.execution.horizons import ExecutionProgress, ExecutionStage
+from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.supervisor import Supervisor
 
 from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker
@@ -47,19 +46,10 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.MOVING: frozenset({State.STOPPING, State.ARMED}),
     State.STOPPING: frozenset({State.WAITING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
     State.WAITING: frozenset(
-        {State.APPROACHING, State.MOVING, State.STOPPING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}
-    ),
+        {State.APPROACHING, State.MOVING, State.STOPPING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
     State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
-    State.FINALIZED: frozenset(),
-}
+    State.FINALIZED: frozenset()}
 """Allowed transitions. Any other change is an internal error, after which the node brakes and ends."""
-
-_STATE_OF_STAGE = {
-    ExecutionStage.APPROACHING: State.APPROACHING,
-    ExecutionStage.MOVING: State.MOVING,
-    ExecutionStage.STOPPING: State.STOPPING,
-    ExecutionStage.WAITING: State.WAITING,
-}
 
 
 class StateMachine:
@@ -80,18 +70,15 @@ class StateMachine:
     """
 
     def __init__(
-        self,
-        robot: "RobotInterface",
-        robot_options: RobotOptions,
-        planner: Callable[[ExcitationJob], PlanningWorker],
-    ) -> None:
+            self, robot: "RobotInterface", robot_options: RobotOptions,
+            planner: Callable[[ExcitationJob], PlanningWorker]) -> None:
         self.state = State.UNCONFIGURED
         self.goal: ExcitationGoal | None = None
         self.outcome: GoalOutcome | None = None
         self.last_fault = ""
         self._at_rest, self._message = State.UNCONFIGURED, "not configured"  # state after the present motion
         self._robot, self._robot_options, self._planner = robot, robot_options, planner
-        self._looked = -math.inf  # time of the last check for interference
+        self._looked = -float("inf")  # time of the last check for interference
 
     @property
     def message(self) -> str:
@@ -248,7 +235,7 @@ class StateMachine:
         else:
             supervisor = goal.supervisor
             stage = None if supervisor is None else supervisor.stage(self._robot.steady())
-            self._enter(State.PLANNING if stage is None else _STATE_OF_STAGE[stage])
+            self._enter(State.PLANNING if stage is None else State[stage.name])
 
     def _latch(self, reason: str) -> None:
         if self._at_rest is State.ARMED:

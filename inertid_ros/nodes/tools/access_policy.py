@@ -27,19 +27,12 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.files.bag_backends import write_bag
 from inertid_ros.data.recording import Recording
-from inertid_ros.nodes.adaptation import Adaptation
-from inertid_ros.nodes.calibrate import CalibrationFlow
 from inertid_ros.nodes.excitation.node import Excitation
-from inertid_ros.nodes.feed_forward import FeedForward
 from inertid_ros.nodes.flow_client import FlowClient
-from inertid_ros.nodes.identifier import Identifier
-from inertid_ros.nodes.measure_payload import PayloadFlow
-from inertid_ros.nodes.online import Online
-from inertid_ros.nodes.recorder import Recorder
-from inertid_ros.nodes.replay import Replay
-from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.ros.node_parameters import declare
+
+from .. import adaptation, calibrate, feed_forward, identifier, measure_payload, online, recorder, replay, simulator
 
 FILE = "inertid_ros.policy.xml"
 _POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -71,8 +64,7 @@ FLOW_REQUESTS: Mapping[str, Used] = {
         ("actions", "call"): ("excitation/excite", "identifier/identify")},
     "measure_payload": {
         ("services", "request"): _ARMING,
-        ("actions", "call"): ("excitation/excite", "online/identify_payload")},
-}
+        ("actions", "call"): ("excitation/excite", "online/identify_payload")}}
 """Names that each flow requests, relative to its namespace, if the excitation node moves the robot."""
 
 
@@ -85,21 +77,23 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
     with tempfile.TemporaryDirectory() as folder:
         rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
         try:
-            excitation, simulator, feed_forward = Excitation(), Simulator(), FeedForward()
-            description = String(data=simulator.simulation.described.urdf)
-            feed_forward.receive_description(description)
+            excitation, robot, filler = Excitation(), simulator.Simulator(), feed_forward.FeedForward()
+            description = String(data=robot.simulation.described.urdf)
+            filler.receive_description(description)
             # The excitation node has a command interface only after it is configured.
             excitation.robot.receive_description(description)
             if excitation.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 raise InertidError(f"excitation: {excitation.machine.message}")
-            nodes = (excitation, Recorder(), Identifier(), Online(), simulator, Replay(), Adaptation(), feed_forward)
+            nodes = (
+                excitation, recorder.Recorder(), identifier.Identifier(), online.Online(), robot, replay.Replay(),
+                adaptation.Adaptation(), filler)
             used = {(node.get_name(), node.get_namespace()): used_names(node) for node in nodes}
             for node in nodes:
                 node.destroy_node()
         finally:
             rclpy.try_shutdown()
-    calibrate = _used_by_flow("calibrate", CalibrateOptions, CalibrationFlow)
-    return {**used, **calibrate, **_used_by_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)}
+    used |= _used_by_flow("calibrate", CalibrateOptions, calibrate.CalibrationFlow)
+    return used | _used_by_flow("measure_payload", MeasurePayloadOptions, measure_payload.PayloadFlow)
 
 
 def _replay_parameters(folder: Path) -> Path:

@@ -34,7 +34,6 @@ from inertid_ros.core.outputs import check_directory, move_directory
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters
-from inertid_ros.nodes import MODULES
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.received_parameters import from_inertial_parameters
 
@@ -46,6 +45,8 @@ CONFIGURATIONS = {
     **dict.fromkeys(ARMS, "simulate.yaml"), **{robot: f"{robot}.yaml" for robot in LEGGED}, "space": "space.yaml"}
 DEMO = "demo"  # type of the output directory
 _TRUTH_TIMEOUT_S = 10.0
+_SHARE = Path(get_package_share_directory("inertid_ros"))
+_EXECUTABLES = _SHARE.parent.parent / "lib" / "inertid_ros"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +87,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     began = time.monotonic()
     logs = work / "logs"
     logs.mkdir()
-    configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
+    configuration = Path(options.config or _SHARE / "config" / CONFIGURATIONS[options.robot])
     if not configuration.is_file():
         raise InertidError(f"{configuration}: no such parameter file; build the package again")
     parameters = {
@@ -132,16 +133,15 @@ def _run(options: argparse.Namespace, work: Path) -> int:
 
 
 def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[str]:
-    singles = [word for value in parameters for word in ("-p", value)]
-    return [sys.executable, "-m", MODULES[name], "--ros-args", "--params-file", str(configuration), *singles]
+    singles = (word for value in parameters for word in ("-p", value))
+    return [sys.executable, str(_EXECUTABLES / name), "--ros-args", "--params-file", str(configuration), *singles]
 
 
 def _track(processes: Processes, configuration: Path) -> str:
     """Run the gravity compensation example with given and calibrated parameters, and return its last lines."""
     print("tracking with gravity compensation, with both sets of parameters ...", flush=True)
     name = "gravity_compensation"
-    example = _share().parent.parent / "lib" / "inertid_ros" / name
-    command = [sys.executable, str(example), "--ros-args"]
+    command = [sys.executable, str(_EXECUTABLES / name), "--ros-args"]
     joints = load_configuration(configuration).robot.locked_joints
     for joint, position in joints.items():
         command += ["-p", f"robot.locked_joints.{joint}:={position}"]
@@ -161,10 +161,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="seed of the point masses, the drives and the noise")
     parser.add_argument("--config", default="", help="parameter file instead of the robot's file in config")
     return parser.parse_args(arguments)
-
-
-def _share() -> Path:
-    return Path(get_package_share_directory("inertid_ros"))
 
 
 def receive_truth(robot: RobotOptions) -> tuple[RobotModel, Array]:

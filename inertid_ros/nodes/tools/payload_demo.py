@@ -1,6 +1,5 @@
 """The payload demo: a calibrated arm works and grasps a box of unknown mass, which the online node identifies."""
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,9 +20,10 @@ from inertid_ros.cli.printing import number, print_table
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.inertial_parameters import MassComInertia
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, from_inertia, to_inertia, to_joint_trajectory
+from inertid_ros.ros.conversions import JointOrder, from_inertia, to_inertia, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 from inertid_ros.simulation.simulated_robot import homogeneous_box
 
@@ -41,7 +41,7 @@ def attached(box: MassComInertia, link: str, stamp: Time) -> InertiaStamped:
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=to_inertia(box.numbers))
 
 
-def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> TrajectoryArrays:
+def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> PiecewiseQuintic:
     """Return movements from rest to rest, each to a random pose near the first pose; a controller interpolates them.
 
     ``start`` ``(n,)`` is the pose at the beginning and the end [rad]; all movements take ``seconds``.
@@ -51,7 +51,7 @@ def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds
     poses[-1] = start
     poses = np.clip(poses, model.limits.lower + _LIMIT_MARGIN_RAD, model.limits.upper - _LIMIT_MARGIN_RAD)
     rest = np.zeros_like(poses)
-    return TrajectoryArrays(model.joint_names, _MOVEMENT_S * np.arange(1.0, count + 1), poses, rest, rest)
+    return PiecewiseQuintic(_MOVEMENT_S * np.arange(1.0, count + 1), poses, rest, rest)
 
 
 class DemoNode:
@@ -101,7 +101,8 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPa
         if start is None:
             raise InertidError(
                 "the simulator publishes joints that differ from those of the model; see the log of the simulator")
-        commands.publish(to_joint_trajectory(movements(model, start.position, rng, _WORK_S)))
+        motion = movements(model, start.position, rng, _WORK_S)
+        commands.publish(to_joint_trajectory(model.joint_names, motion))
         print("the arm works; the online node follows its parameters ...", flush=True)
         demo.wait_for("parameters of the online node", lambda: parameters and client.server_is_ready())
         grasp = time.monotonic() + float(rng.uniform(2.0, 4.0))
@@ -152,6 +153,6 @@ def print_payload(box: MassComInertia, answer: IdentifyPayload.Result) -> None:
 def _show(feedback: IdentifyPayload.Feedback) -> None:
     if feedback.stage != "measuring":
         return
-    mass = f"{feedback.mass:.2f} ± {2 * feedback.mass_standard_deviation:.2f} kg" * math.isfinite(feedback.mass)
+    mass = f"{feedback.mass:.2f} ± {2 * feedback.mass_standard_deviation:.2f} kg" * bool(np.isfinite(feedback.mass))
     line = "; ".join(filter(None, (mass, feedback.uncertain)))
     print(f"  {feedback.stage} {100 * feedback.fraction:3.0f} %: {line}", flush=True)

@@ -60,7 +60,7 @@ class FakeService:
 def services(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeService]:
     """Clients by the name of their service."""
     request = SimpleNamespace(Request=SimpleNamespace)
-    monkeypatch.setattr(controller_module, "_list_controllers", lambda: request)
+    monkeypatch.setattr(controller_module, "optional_type", lambda module, name: request)
     return {}
 
 
@@ -108,6 +108,6 @@ def test_without_a_name_or_the_messages_nothing_is_asked(
     services: dict[str, FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager(services, "").poll(0.0)
-    monkeypatch.setattr(controller_module, "_list_controllers", lambda: None)
+    monkeypatch.setattr(controller_module, "optional_type", lambda module, name: None)
     manager(services).poll(0.0)
     assert not services

@@ -26,7 +26,7 @@ def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", p
     return SimpleNamespace(
         joint_states=report, rejected=(int(bool(rejection)), rejection), joint_names=("shoulder", "elbow"),
         several_publishers=lambda: several, is_configured=True, commander=commander, has_controller=not problem,
-        speed_scaling=scaling, controller_problem=lambda: problem, controller_tolerance=None,
+        speed_scaling=scaling, controller_problem=lambda: problem, manager=SimpleNamespace(tolerance=None),
     )  # fmt: skip
 
 

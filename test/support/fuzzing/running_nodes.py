@@ -29,8 +29,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
 from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
-from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
+from inertid_ros.ros.conversions import to_joint_trajectory
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.topics import COMMAND, LATCHED
 
@@ -195,7 +196,7 @@ class NodeFuzzer:
         rest, moved = np.zeros((1, 2)), np.array([[0.2, -0.1]])
         q, v, a = (np.concatenate([rest, values, rest]) for values in (moved, 2 * moved, rest))
         joints = two_links()[0].joint_names
-        message = to_joint_trajectory(TrajectoryArrays(joints, np.array([0.0, 0.4, 1.0]), q, v, a))
+        message = to_joint_trajectory(joints, PiecewiseQuintic(np.array([0.0, 0.4, 1.0]), q, v, a))
         if self._rng.random() < 0.5:
             self._messages.fill(self._rng.choice([message.header, *message.points, message.points[1].time_from_start]))
         return message

@@ -19,7 +19,8 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from support.package_parameters import parameters_in
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.ros.conversions import to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, PolledSubscription, recording_profile
 
 CONFIGURE, CLEAN_UP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
@@ -92,7 +93,7 @@ class AdaptedArm:
     def go_to(self, target: np.ndarray, seconds: float) -> None:
         """Send a reference to a pose, and wait for rest there."""
         zero = np.zeros((1, 7))
-        self.send(to_joint_trajectory(TrajectoryArrays(JOINTS, np.array([seconds]), target[None], zero, zero)))
+        self.send(to_joint_trajectory(JOINTS, PiecewiseQuintic(np.array([seconds]), target[None], zero, zero)))
         self.spin(seconds)
         self.until_rest()
 
@@ -174,7 +175,7 @@ class AdaptedArm:
         """Send a reference from the pose at the start and back, which begins in 0.3 s; return when [s, ROS time]."""
         time = np.linspace(0.0, period * rounds, 20 * rounds + 1)
         start = self.ros.node.get_clock().now().nanoseconds * 1e-9 + 0.3
-        message = to_joint_trajectory(TrajectoryArrays(JOINTS, time, *swayed(time, period, shape)))
+        message = to_joint_trajectory(JOINTS, PiecewiseQuintic(time, *swayed(time, period, shape)))
         nanoseconds = round(start * 1e9)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
         self._reference.publish(message)

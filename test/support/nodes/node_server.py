@@ -57,7 +57,10 @@ class Start:
 
     def alone(self) -> subprocess.Popen:
         """Start it as a user would."""
-        command = [sys.executable, *(["-m"] * (not self.target.endswith(".py"))), self.target, *self.arguments]
+        run = "import sys; from inertid_ros.nodes import run; sys.exit(run('{}'))"  # as the installed executables do
+        nodes = {module: ["-c", run.format(name)] for name, module in MODULES.items()}
+        script = [self.target] if self.target.endswith(".py") else nodes.get(self.target, ["-m", self.target])
+        command = [sys.executable, *script, *self.arguments]
         with self.output.open("wb") as output:
             return subprocess.Popen(
                 command, stdout=output, stderr=subprocess.STDOUT, cwd=self.folder, env=self.environment
