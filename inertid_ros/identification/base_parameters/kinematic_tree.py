@@ -24,7 +24,7 @@ SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
 
 @dataclass(frozen=True)
 class KinematicTree:
-    """A tree of links, each behind one revolute or prismatic joint, and of rotors that turn with these joints.
+    """A tree of links and rotors, each behind one revolute or prismatic joint.
 
     Attributes
     ----------
@@ -38,10 +38,6 @@ class KinematicTree:
         body with a zero axis is a base that moves freely.
     gravity : ndarray, shape (3,)
         In the world's frame [m/s^2]; zero without gravity.
-    rotor_drivers : tuple of int
-        Link whose joint turns each rotor.
-    rotor_ratios : tuple of float
-        Turns of each rotor per turn (or per metre) of the joint that turns it.
     """
 
     parents: tuple[int, ...]
@@ -49,32 +45,6 @@ class KinematicTree:
     translations: Array
     axes: Array
     gravity: Array
-    rotor_drivers: tuple[int, ...] = ()
-    rotor_ratios: tuple[float, ...] = ()
-
-    @property
-    def links(self) -> range:
-        return range(len(self.parents) - len(self.rotor_drivers))
-
-    @property
-    def rotors(self) -> range:
-        return range(len(self.links), len(self.parents))
-
-    def driver(self, rotor: int) -> int:
-        """Link whose joint turns a rotor, by the rotor's index among the bodies."""
-        return self.rotor_drivers[rotor - len(self.links)]
-
-    def ratio(self, rotor: int) -> float:
-        """Turns of a rotor per turn (or metre) of its driver's joint, by its index among the bodies."""
-        return self.rotor_ratios[rotor - len(self.links)]
-
-    def path(self, body: int) -> list[int]:
-        """The body and its ancestors, without the world."""
-        bodies = []
-        while body >= 0:
-            bodies.append(body)
-            body = self.parents[body]
-        return bodies
 
     @property
     def free(self) -> np.ndarray:
@@ -99,11 +69,7 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         tuple(parent - 1 for parent in list(kinematics.parents)[1:]),
         np.array([placement.rotation for placement in placements]),
         np.array([placement.translation for placement in placements]),
-        np.vstack([model.axes, *axes]),
-        np.array(kinematics.gravity.linear),
-        tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
-        tuple(rotor.ratio for rotor in layout.rotors),
-    )
+        np.vstack([model.axes, *axes]), np.array(kinematics.gravity.linear))
 
 
 def tidy(tree: KinematicTree) -> KinematicTree:
@@ -115,11 +81,9 @@ def tidy(tree: KinematicTree) -> KinematicTree:
     axes = np.where(np.abs(tree.axes) < _ROUNDING_RAD, 0.0, tree.axes)
     rounding = _ROUNDING_LENGTH_SHARE * tree.length
     return replace(
-        tree,
-        rotations=np.array([_tidy_rotation(rotation) for rotation in tree.rotations]),
+        tree, rotations=np.array([_tidy_rotation(rotation) for rotation in tree.rotations]),
         translations=np.where(np.abs(tree.translations) < rounding, 0.0, tree.translations),
-        axes=axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), 1e-300),
-    )
+        axes=axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), 1e-300))
 
 
 def tidied(model: RobotModel) -> RobotModel:
@@ -127,7 +91,7 @@ def tidied(model: RobotModel) -> RobotModel:
     tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
     new = pin.Model()
     new.gravity = old.gravity
-    for body in tree.links:
+    for body in range(len(layout.links)):
         linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
         if tree.free[body]:
             joint = pin.JointModelFreeFlyer()
@@ -142,7 +106,7 @@ def tidied(model: RobotModel) -> RobotModel:
         if frame.type == pin.FrameType.BODY:
             new.addFrame(frame)
     rotors = []
-    for body, rotor in zip(tree.rotors, layout.rotors, strict=True):
+    for body, rotor in enumerate(layout.rotors, start=len(layout.links)):
         link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
         placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
         angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]
@@ -199,16 +163,10 @@ def joint_motion(tree: KinematicTree) -> JointMotion:
 
     cos2, sin2 = _congruence(first, first), _congruence(second, second)
     prismatic = np.any(linear, axis=1, keepdims=True)[..., None]
-    parameters = np.stack(
-        [
-            _congruence(constant, constant) + np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)),
-            2.0 * _congruence(constant, first),
-            2.0 * _congruence(constant, second),
-            np.where(prismatic, cos2, 0.5 * (cos2 - sin2)),
-            _congruence(first, second),
-        ],
-        axis=1,
-    )
+    average, half = np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)), np.where(prismatic, cos2, 0.5 * (cos2 - sin2))
+    parameters = np.stack([
+        _congruence(constant, constant) + average, 2.0 * _congruence(constant, first),
+        2.0 * _congruence(constant, second), half, _congruence(first, second)], axis=1)
 
     to_joint = np.zeros((count, 6, 6))
     inverse = np.swapaxes(tree.rotations, 1, 2)
