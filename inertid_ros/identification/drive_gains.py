@@ -202,8 +202,7 @@ class GainFit:
     shift: float = 0.0
 
     @classmethod
-    def from_blocks(
-            cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
+    def from_blocks(cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
         """Fit blocks of samples, starting at gains of one; the information of all samples scales the prior."""
         model = equations.model
         coordinates = priors.prior_coordinates(model, information)

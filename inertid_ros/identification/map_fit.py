@@ -185,8 +185,7 @@ class MapFit:
         information = self.data.information
         relative = self.deviation / np.maximum(information.rms_measured, 1e-300)
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
-        return (
-            f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
+        return (f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
             f" {relative[channel]:.1e} of its effort; check its unit (robot.effort_scale), or leave its effort out")
 
     @property
@@ -225,8 +224,7 @@ class MapFit:
                     rows[-1][:, columns] = weight * A
                     targets.append(weight * b)
         A, b = self._normalised(np.vstack(rows), np.concatenate(targets))
-        return replace(
-            self, solution=self.map_problem.with_geodesic_bodies(self._solved, A, b, self.regularization))
+        return replace(self, solution=self.map_problem.with_geodesic_bodies(self._solved, A, b, self.regularization))
 
     def without_outliers(self) -> "MapFit":
         """Leave gross outliers out, then discount samples for the correlation of their residuals.
@@ -426,16 +424,10 @@ class MapFit:
             assumed += inverse @ self.speed_covariance @ inverse.T
         if unmodelled is not None:
             assumed += inverse @ unmodelled.covariance @ inverse.T
-        covariance, interval = posterior(
-            fitted,
-            ErrorSources(
-                coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
-                assumed,
-                left_out),
-            solution,
-            self.map_problem.convex_program(*fitted, self.regularization),
-            coordinates,
-            self.regularization)
+        noisy = coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise)))
+        convex_program = self.map_problem.convex_program(*fitted, self.regularization)
+        covariance, interval = posterior(fitted, ErrorSources(noisy, assumed, left_out), solution, convex_program,
+            coordinates, self.regularization)
         missed = np.array([channel.expected_square(covariance) for channel in information.channels])
         deviation = np.sqrt(self.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))

@@ -106,8 +106,7 @@ class Provenance:
         return names
 
 
-def provenance(
-        model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
+def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
         prior: tuple[EarlierSource, ...] = (), continued: bool = False) -> Provenance:
     """Provenance of a result created now on this machine; ``cutoff_hz`` is taken from the first recording.
 
@@ -122,8 +121,7 @@ def provenance(
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
     """Source entry of a recording and its prepared samples."""
-    return RecordingSource(
-        name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
+    return RecordingSource(name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
         used_samples=int(samples.usable.sum()), cutoff_hz=samples.cutoff_hz, sha256=checksum(recording),
         notices=recording.notices)
 

@@ -135,8 +135,7 @@ def check_stribeck(equations: Equations) -> None:
             " robot.drive_terms or leave it off")
 
 
-def _with_stribeck_of(
-        equations: Equations, information: Information, present: Mask) -> tuple[Equations, Information]:
+def _with_stribeck_of(equations: Equations, information: Information, present: Mask) -> tuple[Equations, Information]:
     """Set the Stribeck columns of all joints to zero, except for joints in the mask ``present`` ``(n,)``."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
@@ -194,9 +193,8 @@ class _SpeedGrid:
         return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
 
 
-def fitted_stribeck(
-    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
-) -> tuple[Equations, Information, Array]:
+def fitted_stribeck(equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None,
+        test: DriveTermTest) -> tuple[Equations, Information, Array]:
     """Fit the Stribeck speed of every joint, and keep Stribeck friction only if it is significant.
 
     Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on the speed of this joint

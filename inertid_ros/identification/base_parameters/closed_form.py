@@ -92,8 +92,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     units[layout.drive("offset")] = weight
     independent = np.setdiff1d(np.arange(layout.size), dependent)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, np.sort(dependent).astype(int))]
-    return BaseParameters(
-        independent, np.sort(dependent).astype(int), regrouping, max(gap, 1.0), layout, float("nan"))
+    return BaseParameters(independent, np.sort(dependent).astype(int), regrouping, max(gap, 1.0), layout, float("nan"))
 
 
 def link_conditions(tree: KinematicTree, motion: JointMotion, gravity: Array) -> tuple[list[Array], float]:
@@ -114,8 +113,7 @@ def link_conditions(tree: KinematicTree, motion: JointMotion, gravity: Array) ->
             conditions.append(np.eye(BODY_PARAMETERS, _LINK_COLUMNS))
             continue
         upward[body] = velocity[0] @ upward[parent]
-        inherited = span(
-            np.vstack([*(moving[parent] @ velocity.swapaxes(1, 2)), velocity[1:] @ upward[parent]]))
+        inherited = span(np.vstack([*(moving[parent] @ velocity.swapaxes(1, 2)), velocity[1:] @ upward[parent]]))
         causes = np.vstack([inherited.rows, upward[body], axis])
         constant, *changing = observable[parent] @ motion.parameters[body]
         rows = np.zeros((len(causes), _LINK_COLUMNS))

@@ -164,8 +164,7 @@ def joint_motion(tree: KinematicTree) -> JointMotion:
     cos2, sin2 = _congruence(first, first), _congruence(second, second)
     prismatic = np.any(linear, axis=1, keepdims=True)[..., None]
     average, half = np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)), np.where(prismatic, cos2, 0.5 * (cos2 - sin2))
-    parameters = np.stack([
-        _congruence(constant, constant) + average, 2.0 * _congruence(constant, first),
+    parameters = np.stack([_congruence(constant, constant) + average, 2.0 * _congruence(constant, first),
         2.0 * _congruence(constant, second), half, _congruence(first, second)], axis=1)
 
     to_joint = np.zeros((count, 6, 6))

@@ -270,10 +270,6 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
         condition = float(weakest[0] / weakest[-1])
     result = BaseParameters(independent, dependent, regrouping, gap, layout, condition)
     if not result.clear:
-        _log.warning(
-            "base parameters: the singular values have no visible gap (the widest is a factor %.0f, after %d);"
-            " the count is doubtful: record more motion",
-            result.gap,
-            result.count,
-        )
+        _log.warning("base parameters: the singular values have no visible gap (the widest is a factor %.0f, after %d);"
+            " the count is doubtful: record more motion", result.gap, result.count)
     return result

@@ -246,7 +246,14 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     If torque follows from commands, only the commands are shifted, and samples with clipped torque are masked.
     """
     if delay:
-        samples = _shifted(samples, delay)
+        shifted = samples.time + delay
+        first, last = samples.time[[0, -1]]
+        inside = (shifted >= first) & (shifted <= last)
+        delayed = samples.tau if samples.command is None else samples.command
+        moved = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)(np.clip(shifted, first, last))
+        samples = replace(
+            samples, tau=samples.tau - delayed + moved, command=None if samples.command is None else moved,
+            mask=samples.mask & inside[:, None], usable=samples.usable & inside)
     if samples.command_limits is None:
         return samples
     # The low-pass mixes clipped torque into the samples of a period of its cutoff.
@@ -254,17 +261,6 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     clipped = np.abs(samples.tau) >= samples.command_limits
     clipped = scipy.ndimage.maximum_filter1d(clipped.astype(np.uint8), 2 * reach + 1, axis=0).astype(bool)
     return replace(samples, mask=samples.mask & ~clipped)
-
-
-def _shifted(samples: Samples, delay: float) -> Samples:
-    shifted = samples.time + delay
-    inside = (shifted >= samples.time[0]) & (shifted <= samples.time[-1])
-    delayed = samples.tau if samples.command is None else samples.command
-    spline = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
-    moved = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
-    tau, command = samples.tau - delayed + moved, None if samples.command is None else moved
-    mask, usable = samples.mask & inside[:, None], samples.usable & inside
-    return replace(samples, tau=tau, command=command, mask=mask, usable=usable)
 
 
 def _misfit(equations: ShiftedTorque, shift: float) -> float:

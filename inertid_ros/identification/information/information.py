@@ -366,9 +366,8 @@ class EarlierInformation:
     weights: Array
 
 
-def earlier_information(
-    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
-) -> EarlierInformation:
+def earlier_information(model: RobotModel, information: Information, deviation: Array, effective_counts: Array,
+        seconds: float) -> EarlierInformation:
     """Information of an identification, for the design of a motion that complements it ([Ayusawa2017]_ eqs. 41-47).
 
     ``deviation`` is the residual's standard deviation [N m or N] and ``effective_counts`` the number of independent

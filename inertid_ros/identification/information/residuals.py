@@ -134,9 +134,8 @@ def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float
     return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
 
 
-def noise_levels(
-    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array, weights: Array
-) -> tuple[Array, Array]:
+def noise_levels(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array,
+        weights: Array) -> tuple[Array, Array]:
     """Variances ``(c,)`` of independent noise whose scores would vary as much as the scores of the residuals.
 
     The first result is from small blocks, the second from blocks of any size; variances are zero without blocks.

@@ -76,9 +76,8 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         # to rounding errors, while they help.
         settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
-            return replace(
-                solution, objective=reached, gap=solution.gap + decrement, iterations=iterations, seconds=seconds,
-                solver="interior_point, successive convex models", curvature=None)
+            return replace(solution, objective=reached, gap=solution.gap + decrement, iterations=iterations,
+                seconds=seconds, solver="interior_point, successive convex models", curvature=None)
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
@@ -321,14 +320,11 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
     for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
         if gap <= _GEODESIC_TOLERANCE * (1 + state.objective()):
-            return Solution(
-                x=inertial.from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(),
-                objective=state.objective(),
-                gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
+            return Solution(x=inertial.from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(),
+                objective=state.objective(), gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
                 solver=f"geodesic least squares, {count - len(state.planes.b)} of {count} equations discarded")
         state = state.line_search(step, gap)
-    raise IdentificationError(
-        f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
+    raise IdentificationError(f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
         " use the entropic regularizer")
 
 

@@ -161,10 +161,8 @@ class NewtonSystem:
 
     def distance_to_border(self, step: Iterate) -> float:
         """Longest step that keeps S, Z, s and u from going below zero."""
-        scaled = np.concatenate(
-            [
-                self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
-                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
+        scaled = np.concatenate([self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
+            self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
         rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
         rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
         fastest = max(rates)
@@ -249,9 +247,8 @@ def keeps_inside(convex_program: ConvexProgram) -> bool:
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
 
 
-def _attempt(
-    convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise, warm: bool = False
-) -> Solution:
+def _attempt(convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise,
+        warm: bool = False) -> Solution:
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             began = time.perf_counter()
@@ -275,8 +272,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
             objective = convex_program.objective(iterate.x)
             if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 x, objective = _last_step(convex_program, iterate, newton, objective)
-                return Solution(
-                    x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
+                return Solution(x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
                     solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
         # If steps are short, the products have shrunk faster than the gradient: raise them until the gradient catches
         # up.
@@ -339,6 +335,5 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
         worst = names[int(np.argmax(violated))]
         return IdentificationError(
             f"solver: the constraints contradict one another or the prior; relax the worst constraint: {worst}")
-    return ConvergenceError(
-        f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
+    return ConvergenceError(f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
         " check units, limits and the prior")

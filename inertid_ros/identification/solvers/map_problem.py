@@ -138,8 +138,7 @@ class MapProblem:
         fit = geodesic_least_squares(A[:, :size], b - A[:, size:] @ entropic.x[size:], regularization.weight, bodies)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
-        return replace(
-            fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
+        return replace(fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
             seconds=entropic.seconds + fit.seconds)
 
 
@@ -158,8 +157,7 @@ class EqualResidualFit:
     distance: float
 
 
-def fits_at_equal_residual(
-        equations: Equations, recordings: Sequence[Samples], bound: float,
+def fits_at_equal_residual(equations: Equations, recordings: Sequence[Samples], bound: float,
         regularizers: Sequence[str] = COMPARED_REGULARIZERS,
         constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
@@ -191,9 +189,8 @@ def fits_at_equal_residual(
     return fits
 
 
-def project_onto_residual(
-    map_problem: MapProblem, equations: tuple[Array, Array], regularization: priors.Regularization, bound: float
-) -> tuple[Solution, priors.Regularization]:
+def project_onto_residual(map_problem: MapProblem, equations: tuple[Array, Array],
+        regularization: priors.Regularization, bound: float) -> tuple[Solution, priors.Regularization]:
     """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that yields them.
 
     The search begins at the prior spread of the regularization; each solve begins at the last solution.

@@ -45,9 +45,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
     """State the convex program as CVXPY's ``Problem``, with its ``Variable`` ``(p,)``."""
     cp = _cvxpy()
     x = cp.Variable(convex_program.R.shape[1])
-    objective = (
-        0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
-        + convex_program.linear @ x
+    objective = (0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z) + convex_program.linear @ x
         + convex_program.constant)
     constraints = []
     for body, weight in enumerate(convex_program.body_weights):
@@ -98,8 +96,7 @@ def solve_by_cvxpy(convex_program: ConvexProgram, solver: CvxpySolver = CLARABEL
         gap = float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
         if problem.constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError(f"{solver.name} missed its accuracy; {solver.otherwise}")
-    return Solution(
-        x=solution, hessian=hessian, objective=objective, gap=gap, solver=solver.name,
+    return Solution(x=solution, hessian=hessian, objective=objective, gap=gap, solver=solver.name,
         iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
@@ -136,8 +133,7 @@ class PointMasses:
         return self.scale * np.array([np.linalg.inv(block @ block.T) for block in self.blocks])
 
 
-def point_masses(
-        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[inertial.Ellipsoid, ...]]],
+def point_masses(bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[inertial.Ellipsoid, ...]]],
         rng: np.random.Generator, count: int = POINTS_PER_BODY) -> PointMasses:
     """Draw points for bodies that consist of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1).
 
@@ -201,9 +197,7 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     if error > _REALIZED_ERROR:
         _log.warning(
             "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
-            " the nearest prior that fits is used instead",
-            name,
-            error)
+            " the nearest prior that fits is used instead", name, error)
     return np.asarray(pi[0] * shares)
 
 
@@ -224,8 +218,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
     over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
     positive = np.concatenate([np.arange(count), convex_program.positive + count - size])
-    over_masses = replace(
-        over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
+    over_masses = replace(over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
         z=np.concatenate([over_masses.z, root * points.prior]), body_weights=np.zeros(0), positive=positive,
         positive_weights=np.zeros(len(positive)))
     solution = solve_by_cvxpy(over_masses, CLARABEL if len(over_masses.blocks) else OSQP)
