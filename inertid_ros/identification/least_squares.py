@@ -110,11 +110,11 @@ def least_squares(equations: RobotModel | Equations, data: Sequence[Samples] | I
 
 def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
     parameters = fit.spectrum.solutions[rank]
-    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
     gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
-    return Solution(x=parameters, hessian=R.T @ R, objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0)
+    squares = float(fit.weights**2 @ fit.information.squared_errors(parameters))
+    return Solution(x=parameters, hessian=R.T @ R, objective=0.5 * squares, solver=name, iterations=fit.iterations,
+        gap=fit.gap + 0.5 * float(gradient @ gradient), seconds=0.0)
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
@@ -140,12 +140,12 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
     if rule == "gcv":
         # Generalised cross-validation: expected squared error per equation on new data of the same motion; infinite for
         # ranks not below the number of equations.
-        errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
+        squares = float(fit.weights**2 @ fit.information.squared_errors(fit.parameters))
         count = float(fit.fraction @ fit.information.counts)
         dropped = np.append(np.cumsum(fit.spectrum.projections[::-1] ** 2)[::-1], 0.0)
         freedom = np.maximum(count - np.arange(fit.spectrum.count + 1), 0.0)
         with np.errstate(divide="ignore"):
-            scores = np.asarray(count * (float(fit.weights**2 @ errors) + dropped) / freedom**2)
+            scores = np.asarray(count * (squares + dropped) / freedom**2)
     else:
         scores = cross_validation_scores(linear_problem, fit, recordings)
     return int(np.argmin(scores)), scores
@@ -165,7 +165,7 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     errors, count = np.zeros(fit.spectrum.count + 1), sum(int(test_set.counts.sum()) for test_set in sets)
     for index, test_set in enumerate(sets):
         spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
-        errors += fit.weights**2 @ [channel.squared_error(spectrum.solutions) for channel in test_set.channels]
+        errors += fit.weights**2 @ test_set.squared_errors(spectrum.solutions)
     return errors / max(count, 1)
 
 

@@ -200,11 +200,11 @@ class MapFit:
 
     def refitted(self, estimate: Estimate) -> Array:
         """Fit parameters ``(p,)`` once, with the channel weights and the prior spread of an estimate."""
-        regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
-        ones = np.ones(len(estimate.weights))
-        fit = replace(self, regularization=regularization, deviation=1 / estimate.weights, fraction=ones, discount=1.0)
-        fit = replace(fit, solution=self.map_problem.solve(*fit.normalised_equations, regularization))
-        return fit.with_bodies_of_samples().parameters
+        fit = replace(
+            self, regularization=replace(self.regularization, prior_spread=estimate.prior_spread),
+            deviation=1 / estimate.weights, fraction=np.ones(len(estimate.weights)), discount=1.0)
+        solution = self.map_problem.solve(*fit.normalised_equations, fit.regularization)
+        return replace(fit, solution=solution).with_bodies_of_samples().parameters
 
     def with_bodies_of_samples(self) -> "MapFit":
         """Under the geodesic regularizer, fit bodies again by geodesic least squares to the equations of all samples.
@@ -414,16 +414,12 @@ class MapFit:
         noise = ratio * self.deviation**2
         fitted = self.normalised_equations
         held = model.layout if self.complete is None else self.complete.layout
-        inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
+        inverse, left_out = np.linalg.inv(coordinates.matrix), np.isin(model.layout.names, self.left_out)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
-        left_out |= np.isin(model.layout.names, self.left_out)
         unmodelled, noise = self._unmodelled(noise)
         # Covariance due to Stribeck speeds, which the equations assume as known, and to effects that they leave out.
-        assumed = np.zeros((len(parameters), len(parameters)))
-        if self.speed_covariance is not None:
-            assumed += inverse @ self.speed_covariance @ inverse.T
-        if unmodelled is not None:
-            assumed += inverse @ unmodelled.covariance @ inverse.T
+        parts = [self.speed_covariance, None if unmodelled is None else unmodelled.covariance]
+        assumed = sum((inverse @ part @ inverse.T for part in parts if part is not None), np.zeros_like(inverse))
         noisy = coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise)))
         convex_program = self.map_problem.convex_program(*fitted, self.regularization)
         covariance, interval = posterior(fitted, ErrorSources(noisy, assumed, left_out), solution, convex_program,

@@ -186,11 +186,8 @@ class _SpeedGrid:
 
     def misfits(self, parameters: Array) -> Array:
         """Half the weighted squared error ``(k, n)`` at each grid point and joint, for one set of parameters."""
-        joints = self.equations.joint_channels
-        squares = [
-            [channel.squared_error(parameters) for channel in information.channels[joints]]
-            for information in self.informations]
-        return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
+        squares = np.array([information.squared_errors(parameters) for information in self.informations])
+        return (0.5 * squares * self.test.weights**2)[:, self.equations.joint_channels]
 
 
 def fitted_stribeck(equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None,

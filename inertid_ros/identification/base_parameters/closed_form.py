@@ -18,7 +18,7 @@ from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from . import numeric
-from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree, joint_motion, kinematic_tree, tidy
+from .kinematic_tree import SPATIAL_INERTIA_BASIS, KinematicTree, joint_motion, kinematic_tree, tidy
 from .numeric import BODY_ORDER, BaseParameters, span
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
@@ -60,8 +60,8 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     layout : layout with the links of the tree, in its order, and one joint per link that does not move freely
     """
     length, weight = tree.length, float(np.linalg.norm(tree.gravity)) or 1.0
-    motion = joint_motion(replace(tree, translations=tree.translations / length))
-    conditions, gap = link_conditions(tree, motion, tree.gravity / weight)
+    velocity, parameters = joint_motion(replace(tree, translations=tree.translations / length))
+    conditions, gap = link_conditions(tree, (velocity, parameters), tree.gravity / weight)
     projection, dependent, joint = np.eye(layout.size), [], 0
     drives = {_ROTOR_COLUMN: "rotor_inertia", _OFFSET_COLUMN: "offset"}
     terms = [column for column, term in drives.items() if term in layout.drive_terms]
@@ -72,17 +72,22 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
         if not tree.free[body]:
             columns = np.append(columns, [layout.drive(drives[term]).start + joint for term in terms]).astype(int)
             joint += 1
-        choice = numeric.choose_columns(rows[:, local], [local.index(k) for k in _LINK_ORDER if k in local])
-        gap = min(gap, choice.gap)
-        # A change without effect behind the body's own joint acts like parameters of the parent, at q = 0 and any q.
+        shown = span(rows[:, local])
+        order = [local.index(k) for k in _LINK_ORDER if k in local]
+        kept, regrouped, mixing = numeric.regrouped(shown.rest.T, order)
+        mixing[np.abs(mixing) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
         by_kept = np.zeros((layout.size, len(columns)))
-        by_kept[columns[choice.independent]] = choice.projection
+        by_kept[columns[kept], kept] = 1.0
+        by_kept[np.ix_(columns[kept], regrouped)] = mixing
         if parent >= 0:
+            # A change that the body's own joint does not show acts like parameters of the parent, at any q.
+            change = np.eye(len(local))[:, regrouped]
+            change[kept] = -mixing
             of_parent = projection[:, BODY_PARAMETERS * parent : BODY_PARAMETERS * (parent + 1)]
-            by_kept[:, choice.dependent] += (
-                of_parent @ motion.parameters_at_zero[body] @ choice.null_space[:BODY_PARAMETERS])
+            by_kept[:, regrouped] += of_parent @ parameters[body, 0] @ change[:BODY_PARAMETERS]
         projection[:, columns] = by_kept
-        dependent += list(columns[choice.dependent])
+        dependent += list(columns[regrouped])
+        gap = min(gap, shown.gap)
     projection[np.abs(projection) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
     # Back from the units in which typical length and gravity are one.
     units = np.ones(layout.size)
@@ -90,24 +95,26 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     if "rotor_inertia" in layout.drive_terms:
         units[layout.drive("rotor_inertia")] = np.where(tree.axes[:, 3:].any(axis=1), length**2, 1.0)[~tree.free]
     units[layout.drive("offset")] = weight
-    independent = np.setdiff1d(np.arange(layout.size), dependent)
-    regrouping = (projection * units[:, None] / units)[np.ix_(independent, np.sort(dependent).astype(int))]
-    return BaseParameters(independent, np.sort(dependent).astype(int), regrouping, max(gap, 1.0), layout, float("nan"))
+    dropped = np.array(sorted(dependent), dtype=int)
+    independent = np.setdiff1d(np.arange(layout.size), dropped)
+    regrouping = (projection * units[:, None] / units)[np.ix_(independent, dropped)]
+    return BaseParameters(independent, dropped, regrouping, max(gap, 1.0), layout, float("nan"))
 
 
-def link_conditions(tree: KinematicTree, motion: JointMotion, gravity: Array) -> tuple[list[Array], float]:
+def link_conditions(
+        tree: KinematicTree, motion: tuple[Array, Array], gravity: Array) -> tuple[list[Array], float]:
     """Conditions ``(k, 12)`` per link, and the smallest gap of all spans.
 
     A change of the parameters of a link, lumped with all links behind it, causes no torque if all its conditions
-    vanish. Their columns are ten parameters, rotor inertia and offset. ``gravity (3,)`` and ``motion`` have units of
-    one typical length.
+    vanish. Their columns are ten parameters, rotor inertia and offset. ``motion``, see :func:`.joint_motion`, and
+    ``gravity (3,)`` have units in which typical length and gravity are one.
     """
     # Per body: span (k, 6) of its accelerations, linear then angular, the part of the upward acceleration that does not
     # depend on any joint, and functionals (f, 10) of its parameters on which some torque depends. The world is -1.
     moving, upward = {-1: np.zeros((0, 6))}, {-1: np.append(-gravity, np.zeros(3))}
     observable, conditions, gap = {-1: np.zeros((0, BODY_PARAMETERS))}, [], float("inf")
     for body, parent in enumerate(tree.parents):
-        velocity, axis = motion.velocity[body], tree.axes[body]
+        velocity, parameters, axis = motion[0][body], motion[1][body], tree.axes[body]
         if tree.free[body]:  # accelerates in every direction, so gravity does not add a direction
             moving[body], upward[body], observable[body] = np.eye(6), np.zeros(6), np.eye(BODY_PARAMETERS)
             conditions.append(np.eye(BODY_PARAMETERS, _LINK_COLUMNS))
@@ -115,7 +122,7 @@ def link_conditions(tree: KinematicTree, motion: JointMotion, gravity: Array) ->
         upward[body] = velocity[0] @ upward[parent]
         inherited = span(np.vstack([*(moving[parent] @ velocity.swapaxes(1, 2)), velocity[1:] @ upward[parent]]))
         causes = np.vstack([inherited.rows, upward[body], axis])
-        constant, *changing = observable[parent] @ motion.parameters[body]
+        constant, *changing = observable[parent] @ parameters
         rows = np.zeros((len(causes), _LINK_COLUMNS))
         rows[:, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
         # The inertia of a rotor adds to the inertia of the body, and an offset acts like gravity.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.arrays import Array, skew
-from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
 from inertid_ros.robot.dynamics import WRENCH_TABLE
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors
@@ -124,60 +124,27 @@ def _tidy_rotation(rotation: Array) -> Array:
     return np.where(np.abs(nearest) < 1e-15, 0.0, nearest)
 
 
-@dataclass(frozen=True)
-class JointMotion:
-    """Coefficients ``X_k`` of the functions of q for every body of a tree; ``k`` is axis 1, and 0 is the constant.
+def joint_motion(tree: KinematicTree) -> tuple[Array, Array]:
+    """Split the transforms of velocity and parameters for every joint of a tree by the functions of q.
 
-    Attributes
-    ----------
-    velocity : ndarray, shape (nb, 3, 6, 6)
-        Transforms of the parent's velocity (linear, angular, at the parent's origin) to the body's frame.
+    Five functions make both transforms, so their values at five positions give the coefficients.
+
+    Returns
+    -------
+    velocity : ndarray, shape (nb, 5, 6, 6)
+        Coefficients of the transforms of the parent's velocity (linear, angular, at the parent's origin) to the body's
+        frame; axis 1 is the function, the constant first.
     parameters : ndarray, shape (nb, 5, 10, 10)
-        Transforms of the body's parameters to the parent's frame.
+        Coefficients of the transforms of the body's parameters to the parent's frame.
     """
-
-    velocity: Array
-    parameters: Array
-    parameters_at_zero: Array
-
-
-def joint_motion(tree: KinematicTree) -> JointMotion:
-    """Split the transforms of velocity and parameters for every joint of a tree."""
-    count = len(tree.parents)
-    linear, angular = tree.axes[:, :3], tree.axes[:, 3:]
-    outer = angular[:, :, None] * angular[:, None, :]
-    revolute = np.any(angular, axis=1, keepdims=True)[..., None]
-    turns = np.zeros((count, 3, 3, 3))  # R(q) = turns_0 + cos q turns_1 + sin q turns_2
-    turns[:, 0] = np.where(revolute, outer, np.eye(3))
-    turns[:, 1] = np.where(revolute, np.eye(3) - outer, 0.0)
-    turns[:, 2] = skew(angular)
-
-    pose = np.zeros((count, 3, 4, 4))
-    placement = np.zeros((count, 4, 4))
-    placement[:, :3, :3], placement[:, :3, 3], placement[:, 3, 3] = tree.rotations, tree.translations, 1.0
-    pose[:, :, :3, :3] = turns
-    pose[:, 0, 3, 3] = 1.0
-    pose[:, 1, :3, 3] += linear  # of a prismatic joint; its turns_1 is zero
-    pose = placement[:, None] @ pose
-    constant, first, second = pose[:, 0], pose[:, 1], pose[:, 2]
-
-    cos2, sin2 = _congruence(first, first), _congruence(second, second)
-    prismatic = np.any(linear, axis=1, keepdims=True)[..., None]
-    average, half = np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)), np.where(prismatic, cos2, 0.5 * (cos2 - sin2))
-    parameters = np.stack([_congruence(constant, constant) + average, 2.0 * _congruence(constant, first),
-        2.0 * _congruence(constant, second), half, _congruence(first, second)], axis=1)
-
-    to_joint = np.zeros((count, 6, 6))
-    inverse = np.swapaxes(tree.rotations, 1, 2)
-    to_joint[:, :3, :3] = to_joint[:, 3:, 3:] = inverse
-    to_joint[:, :3, 3:] = -inverse @ skew(tree.translations)
-    velocity = np.zeros((count, 3, 6, 6))
-    velocity[:, :, :3, :3] = velocity[:, :, 3:, 3:] = np.swapaxes(turns, 2, 3)
-    velocity[:, 1, :3, 3:] -= skew(linear)
-    return JointMotion(velocity @ to_joint[:, None], parameters, _congruence(placement, placement))
-
-
-def _congruence(left: Array, right: Array) -> Array:
-    """``(..., 10, 10)`` matrices of ``J -> (left J right^T + right J left^T) / 2`` on parameters."""
-    image = left[..., None, :, :] @ PSEUDO_INERTIA_BASIS @ np.swapaxes(right, -1, -2)[..., None, :, :]
-    return np.swapaxes(from_pseudo_inertia(0.5 * (image + np.swapaxes(image, -1, -2))), -1, -2)
+    velocity, parameters, angles = [], [], 0.4 * np.pi * np.arange(5)
+    harmonics = [np.ones(5), np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)]
+    for rotation, translation, axis in zip(tree.rotations, tree.translations, tree.axes, strict=True):
+        revolute, steps = axis[3:].any(), np.linspace(-1.0, 1.0, 5)
+        q, functions = (angles, np.transpose(harmonics)) if revolute else (steps, np.vander(steps, increasing=True))
+        poses = [pin.SE3(rotation, translation) * pin.exp6(pin.Motion(axis * position)) for position in q]
+        moved = [transform(np.eye(BODY_PARAMETERS), pose.rotation, pose.translation).T for pose in poses]
+        weights = np.linalg.inv(functions)
+        velocity.append(np.tensordot(weights, [pose.actionInverse for pose in poses], 1))
+        parameters.append(np.tensordot(weights, moved, 1))
+    return np.array(velocity), np.array(parameters)

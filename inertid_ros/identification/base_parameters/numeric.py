@@ -32,8 +32,8 @@ _NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rou
 
 
 @dataclass(frozen=True)
-class ColumnChoice:
-    """Kept columns of a regressor, and dependence of all other columns on them.
+class BaseParameters:
+    """Base parameters of a layout: kept columns of a regressor, and dependence of all other columns on them.
 
     Attributes
     ----------
@@ -46,12 +46,16 @@ class ColumnChoice:
     gap : float
         Last kept over first dropped singular value, at least one; over the rounding error if all are kept. In closed
         form it is the smallest of these ratios over all decisions.
+    condition_number : float
+        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
     """
 
     independent: np.ndarray
     dependent: np.ndarray
     regrouping: Array
     gap: float
+    layout: ParameterLayout
+    condition_number: float
 
     @property
     def count(self) -> int:
@@ -71,20 +75,6 @@ class ColumnChoice:
         matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
         matrix[self.independent] = -self.regrouping
         return matrix
-
-
-@dataclass(frozen=True)
-class BaseParameters(ColumnChoice):
-    """Base parameters of a layout.
-
-    Attributes
-    ----------
-    condition_number : float
-        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
-    """
-
-    layout: ParameterLayout
-    condition_number: float
 
     @property
     def clear(self) -> bool:
@@ -137,7 +127,7 @@ def regrouped(null_space: Array, order: Sequence[int]) -> tuple[np.ndarray, np.n
     -------
     independent, dependent : ndarray, shape (p - k,) and (k,)
         Columns kept and columns regrouped, ascending.
-    regrouping : (p - k, k), see :class:`ColumnChoice`
+    regrouping : (p - k, k), see :class:`BaseParameters`
     """
     rest = null_space.copy()
     chosen: list[int] = []
@@ -175,14 +165,6 @@ def span(rows: Array) -> Span:
     above = singular[kept - 1] if kept else 1.0
     below = singular[kept] if kept < len(singular) else 0.0
     return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
-
-
-def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
-    """Choose columns of conditions ``(k, n)`` whose elements are of the order of one."""
-    spanned = span(rows)
-    independent, dependent, mixing = regrouped(spanned.rest.T, order)
-    mixing[np.abs(mixing) < NEGLIGIBLE_COEFFICIENT] = 0.0
-    return ColumnChoice(independent, dependent, mixing, spanned.gap)
 
 
 def dependence_order(layout: ParameterLayout) -> np.ndarray:

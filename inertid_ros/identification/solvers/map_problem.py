@@ -174,8 +174,7 @@ def fits_at_equal_residual(equations: Equations, recordings: Sequence[Samples], 
     coordinates = prior_coordinates(model, information)
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     R, z = information.whitened(np.ones(equations.count))
-    measured = sum(channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels)
-    least = measured - float(z @ z)  # irreducible squared error
+    least = information.squared_errors(np.zeros(model.layout.size)).sum() - z @ z  # irreducible squared error
     whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}

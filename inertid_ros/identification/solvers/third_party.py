@@ -149,20 +149,16 @@ def point_masses(bodies: Array, normalise: Array, regions: Sequence[tuple[str, t
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
         shapes = region or (inertial.Ellipsoid.from_body(pi, _REGION_EXTENT),)
-        points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
+        volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
+        shares = rng.multinomial(count, volume / volume.sum())
+        uniform = [shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)]
+        points = np.vstack([*uniform, _exact(pi, shapes)])
         lifted = np.column_stack([points, np.ones(len(points))])
         made = inertial.from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
     return PointMasses(tuple(columns), np.concatenate(masses), tuple(positions))
-
-
-def _uniform(shapes: Sequence[inertial.Ellipsoid], rng: np.random.Generator, count: int) -> Array:
-    """Draw points ``(count, 3)`` in proportion to volume."""
-    volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
-    shares = rng.multinomial(count, volume / volume.sum())
-    return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
 
 
 def _exact(pi: Array, shapes: Sequence[inertial.Ellipsoid]) -> Array:

@@ -99,8 +99,7 @@ def _taken(matrix: np.ndarray, rows: int = ROWS) -> np.ndarray:
     for start in range(0, len(matrix), rows):
         batch = np.zeros((matrix.shape[1], rows))
         batch[:, : len(matrix[start : start + rows])] = matrix[start : start + rows].T
-        if not root.append(batch.copy()):
-            root.append_by_reflections(batch)
+        root.append(batch)
     return root.r_factor()
 
 
