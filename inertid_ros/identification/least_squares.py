@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, one_thread
@@ -288,7 +287,7 @@ def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Resid
         every = R @ span
         inner = compress(residuals.equations, kept).whitened(weights)[0] @ span
         gradient = every.T @ z
-        step = cho_solve(cho_factor(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every), gradient)
+        step = np.linalg.solve(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every, gradient)
         gap = 0.5 * float(gradient @ step)
         if gap <= _ROBUST_TOLERANCE * objective + rounding:
             return residuals, gap, passes

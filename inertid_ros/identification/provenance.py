@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
-from itertools import pairwise
 from pathlib import Path
 
 import attrs
@@ -98,7 +97,7 @@ class Provenance:
             if option in words[:-1]:
                 names[name] = shlex.quote(words[words.index(option) + 1])
         starts = [index for index, word in enumerate(words) if word.startswith("-")]
-        given = [words[begin:end] for begin, end in pairwise([*starts, len(words)])]
+        given = [words[begin:end] for begin, end in zip(starts, [*starts[1:], len(words)], strict=False)]
         for name, options in _OPTIONS_IN_COMMANDS.items():
             # recordings may follow a value, except that of --prior, which takes all up to the next option
             kept = (group if group[0] == "--prior" else group[:2] for group in given if group[0] in options)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array, Indices, Mask, r_factor
 from inertid_ros.core.errors import IdentificationError
@@ -49,7 +48,7 @@ class DriveTermFit:
     @property
     def significance(self) -> Array:
         """Parameters ``(n,)`` over their standard deviations; the square is the misfit that a parameter explains."""
-        inverse = solve_triangular(self.factor, np.eye(len(self.side)))
+        inverse = scipy.linalg.solve_triangular(self.factor, np.eye(len(self.side)))
         return np.asarray(inverse @ self.side / np.linalg.norm(inverse, axis=1), dtype=float)
 
     @property
@@ -87,7 +86,7 @@ class DriveTermTest:
         data = np.column_stack([(R @ root)[:, order], z - R @ given])
         factor = r_factor(np.vstack([data, np.column_stack([np.diag(weight)[:, order], np.zeros(layout.size)])]))
         last = slice(layout.size - len(tested), layout.size)
-        whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
+        whole = scipy.linalg.solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> Mask:

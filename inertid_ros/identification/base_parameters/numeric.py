@@ -10,12 +10,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import RobotModel
-
-from .kinematic_tree import tidied
 
 VISIBLE_GAP = 100.0  # last kept over first dropped singular value; with a smaller ratio a rank is doubtful
 _UNIT_TOLERANCE = 1e-6  # a coefficient this close to one is printed as one
@@ -206,26 +201,6 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
     kept[:, ~regrouped], kept[:, regrouped] = np.eye(excited.count), excited.regrouping
     projection = kept @ structure.projection
     return replace(excited, dependent=dependent, regrouping=projection[:, dependent])
-
-
-def structural_base_parameters(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself, from random states rather than from a recording.
-
-    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. The closed form,
-    :func:`.closed_form_base_parameters`, gives the same result much faster.
-    """
-    generator, n = np.random.default_rng(0), model.joints
-    states = 12 * len(model.link_names) + 20  # as many as the first joint alone needs for all its columns
-    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
-    q[:, model.slides] /= np.pi
-    if model.free:
-        quaternions = generator.normal(size=(states, 4))
-        quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-        q = np.hstack([np.zeros((states, 3)), quaternions, q])
-    every = np.ones(v.shape, dtype=bool)
-    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(v), every, every[:, 0], "random states")
-    R, _ = compress(tidied(model), [samples]).whitened(np.ones(model.velocities))
-    return base_parameters(model.layout, R)
 
 
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:

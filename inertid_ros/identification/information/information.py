@@ -4,9 +4,7 @@ Each measured channel, such as a joint's torque, is compressed by QR separately,
 without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
-import functools
 import hashlib
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -205,7 +203,10 @@ class Information:
 
 def merged(parts: Iterable[Information]) -> Information:
     """Merge the information of one or more parts."""
-    return functools.reduce(operator.add, parts)
+    whole, *others = parts
+    for part in others:
+        whole += part
+    return whole
 
 
 def fingerprint(equations: Equations) -> str:

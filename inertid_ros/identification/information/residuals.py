@@ -12,7 +12,6 @@ direction return with every pass, and more data of the same motion do not averag
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from scipy import fft
@@ -227,8 +226,8 @@ def _add(grams: Array, blocks: Indices, columns: Array, weight: float) -> None:
     if (np.diff(blocks) < 0).any():
         order = np.argsort(blocks, kind="stable")
         columns, blocks = columns[:, order], blocks[order]
-    borders = np.flatnonzero(np.diff(blocks)) + 1
-    for begin, end in pairwise([0, *borders.tolist(), len(blocks)]):
+    borders = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+    for begin, end in zip(borders[:-1], borders[1:], strict=True):
         if end > begin:
             part = columns[:, begin:end]
             grams[blocks[begin]] += weight * (part @ part.T)

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array, Mask, marginal_hessian, semidefinite_root
@@ -135,8 +134,8 @@ class _Objective:
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
-        hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
-        divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
+        hessian[inside, inside] += scipy.linalg.block_diag(*(self.weight * Riemannian().hessian(bodies)))
+        divergence = scipy.linalg.block_diag(*(self.weight * Entropic().hessian(bodies)))
         root = np.linalg.cholesky(divergence)
         alone = np.linalg.solve(root, np.linalg.solve(root, marginal_hessian(hessian, self.size)).T)
         values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
@@ -231,7 +230,7 @@ class Projections:
             blocks.append(flat.T @ ((0.5 * weights[:, None, None] * quotient).reshape(-1, 1) * flat))
             rows.append(np.einsum("mk,mkkc->mc", slope[:, body] * sigma, along))
         rank_one = np.hstack(rows) * np.sqrt(0.5 * weights / np.maximum(change, 1e-300))[:, None]
-        return np.asarray(block_diag(*blocks) + rank_one.T @ rank_one)
+        return np.asarray(scipy.linalg.block_diag(*blocks) + rank_one.T @ rank_one)
 
     def select(self, rows: np.ndarray) -> "Projections":
         return Projections(self.exists[rows], self.sigma[rows], self.vectors[rows], self.w[rows])
@@ -368,7 +367,7 @@ class _State:
         bending = np.where(half == 0, 1.0, half / np.tanh(np.where(half == 0, 1.0, half)))
         along = np.einsum("bik,cij,bjl->bckl", vectors, _ORTHONORMAL_BASIS, vectors, optimize=True)
         to_prior = self.weight * np.einsum("bkl,bckl,bdkl->bcd", bending, along, along)
-        return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + block_diag(*to_prior)
+        return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + scipy.linalg.block_diag(*to_prior)
 
     def line_search(self, step: Array, expected_decrease: float) -> "_State":
         """Halve the step until the objective decreases enough.
@@ -393,5 +392,5 @@ class _State:
         """Hessian with respect to the parameters at a minimum: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ inertial.PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
-        change = block_diag(*maps)
+        change = scipy.linalg.block_diag(*maps)
         return np.asarray(change.T @ self.hessian @ change)

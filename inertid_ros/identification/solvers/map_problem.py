@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import attrs
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array, marginal_hessian
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
@@ -138,8 +137,9 @@ class MapProblem:
         fit = geodesic_least_squares(A[:, :size], b - A[:, size:] @ entropic.x[size:], regularization.weight, bodies)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
-        return replace(fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
-            seconds=entropic.seconds + fit.seconds)
+        hessian = scipy.linalg.block_diag(fit.hessian, drives)
+        seconds = entropic.seconds + fit.seconds
+        return replace(fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=hessian, seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
@@ -211,7 +210,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     """
     size, count = inertial.BODY_PARAMETERS * len(points.blocks), len(points.prior)
     # Unknowns are the masses of all points, then the drives; the distance becomes rows of the equations.
-    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
+    expansion = scipy.linalg.block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
     over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
     positive = np.concatenate([np.arange(count), convex_program.positive + count - size])
     over_masses = replace(over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
@@ -221,5 +220,5 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     unknowns = solution.x.copy()
     unknowns[positive] = np.maximum(unknowns[positive], 0.0)
     hessian = convex_program.gram.copy()
-    hessian[:size, :size] += block_diag(*(2 * weight * points.metric))
+    hessian[:size, :size] += scipy.linalg.block_diag(*(2 * weight * points.metric))
     return replace(solution, x=expansion @ unknowns, hessian=hessian)

@@ -14,10 +14,13 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.closed_form import (
     base_parameters_of_robot,
     closed_form_base_parameters,
+    kinematic_tree,
     minimal_parameters,
+    structural_base_parameters,
+    tidied,
+    tidy,
 )
-from inertid_ros.identification.base_parameters.kinematic_tree import kinematic_tree, tidied, tidy
-from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.layout import Coupling, ParameterLayout
 from inertid_ros.robot.model import load_model
