@@ -62,8 +62,7 @@ class Assessment:
     coverage: tuple[curves.JointCoverage, ...]
 
 
-def assess(
-        estimate: Estimate, train: Sequence[Samples], held_out: Sequence[Samples], tested: errors.Validation | None,
+def assess(estimate: Estimate, train: Sequence[Samples], held_out: Sequence[Samples], tested: errors.Validation | None,
         findings: Sequence[Finding], constraints: Constraints) -> Assessment:
     """Assess an estimate.
 
@@ -78,17 +77,14 @@ def assess(
     solution = tuple(gate.check_solution(estimate))
     realizable = all(finding.cause != "inconsistent" for finding in solution)
     masses_open = any(finding.cause == "effort_current" for finding in findings)
-    findings = [
-        *errors.without_refuted(findings, tested), *solution, *gate.check_borders(estimate, constraints),
+    findings = [*errors.without_refuted(findings, tested), *solution, *gate.check_borders(estimate, constraints),
         *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
         *gate.check_excitation(estimate, confidence), *check_unmodelled(estimate.unmodelled, estimate.model),
         *check_gear_play(estimate.unmodelled, estimate.equations, estimate.parameters, train),
-        *check_change(estimate, train),
-        *(tested.findings if tested is not None else ()),
+        *check_change(estimate, train), *(tested.findings if tested is not None else ()),
         *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]
     decision = gate.GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])
-    return Assessment(
-        train_errors=errors.torque_errors(estimate.equations, estimate.parameters, train),
+    return Assessment(train_errors=errors.torque_errors(estimate.equations, estimate.parameters, train),
         train_errors_of_prior=errors.torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,
         gate=decision, realizable=realizable, urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
         bodies=of_bodies.body_intervals(estimate), ellipsoids=of_bodies.inertia_ellipsoids(estimate),
@@ -111,9 +107,8 @@ def _calibrated_urdf(estimate: Estimate) -> str:
 
 
 @one_thread()
-def validate_on_blocks(
-    estimate: Estimate, recordings: Sequence[Samples], options: IdentifyOptions, constraints: Constraints
-) -> errors.Validation | None:
+def validate_on_blocks(estimate: Estimate, recordings: Sequence[Samples], options: IdentifyOptions,
+        constraints: Constraints) -> errors.Validation | None:
     """Errors on contiguous blocks, each predicted by a fit to all other blocks; None if there is too little data.
 
     A gap of one period of the filter's cutoff separates a block from the fitted data, since closer samples share
@@ -148,8 +143,7 @@ def validate_on_blocks(
     return errors.Validation(calibrated, prior, estimate.model.prior_name, findings, blocks=len(blocks))
 
 
-def refitted(
-        estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
+def refitted(estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
         constraints: Constraints) -> Array:
     """Fit parameters ``(p,)`` to a part of the data.
 
@@ -182,9 +176,8 @@ def _without_ends(block: Samples) -> Samples:
 
 
 @one_thread()
-def check_new_motion(
-        estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples], options: IdentifyOptions,
-        constraints: Constraints) -> tuple[Finding, ...]:
+def check_new_motion(estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples],
+        options: IdentifyOptions, constraints: Constraints) -> tuple[Finding, ...]:
     """Report held-out recordings that repeat the motion of fitted recordings.
 
     If other motions were fitted, too, a repeated motion can still test generalisation. The finding is then only a
@@ -212,9 +205,8 @@ def check_new_motion(
     return tuple(findings)
 
 
-def _error_of_fit_to(
-    others: Sequence[Samples], estimate: Estimate, samples: Samples, options: IdentifyOptions, constraints: Constraints
-) -> float | None:
+def _error_of_fit_to(others: Sequence[Samples], estimate: Estimate, samples: Samples, options: IdentifyOptions,
+        constraints: Constraints) -> float | None:
     """Relative torque error on ``samples`` of a fit to ``others``; None if the checks of the error fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)

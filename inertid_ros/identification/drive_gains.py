@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -202,8 +201,7 @@ class GainFit:
     shift: float = 0.0
 
     @classmethod
-    def from_blocks(
-            cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
+    def from_blocks(cls, equations: Equations, blocks: Sequence[LoadEquations], information: Information) -> "GainFit":
         """Fit blocks of samples, starting at gains of one; the information of all samples scales the prior."""
         model = equations.model
         coordinates = priors.prior_coordinates(model, information)
@@ -284,7 +282,7 @@ class GainFit:
         of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / of_common
         of_ratios = np.eye(self.ratio.size) / TYPICAL_GAIN_ERROR
         of_shift = np.eye(ratios) / _TYPICAL_DELAY_ERROR_S
-        prior = block_diag(np.eye(size), of_gains, of_ratios, of_shift)
+        prior = scipy.linalg.block_diag(np.eye(size), of_gains, of_ratios, of_shift)
         away = np.linalg.solve(self.root, self.parameters - self.prior)
         residuals += [away, of_gains @ np.log(self.inverse), of_ratios @ self.ratio.ravel(),
             of_shift @ np.full(ratios, self.shift)]
@@ -390,6 +388,6 @@ def _with_free_loads(fit: GainFit, numbers: Sequence[int], free: Sequence[slice]
         new = size + _FREE_OF_LOAD * index
         for joint in rows:
             joint[:, new : new + _FREE_OF_LOAD] = joint[:, columns]
-    root = block_diag(fit.root, np.diag(np.concatenate(deviations)))
+    root = scipy.linalg.block_diag(fit.root, np.diag(np.concatenate(deviations)))
     return replace(
         fit, blocks=blocks, prior=np.append(fit.prior, none), root=root, parameters=np.concatenate(start)).converged()

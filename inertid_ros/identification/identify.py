@@ -51,11 +51,10 @@ class StreamedSamples:
 
 
 @one_thread()
-def identify(
-    source: RobotModel | Equations, data: Sequence[Samples] | StreamedSamples | Information,
-    options: IdentifyOptions | None = None, constraints: Constraints | None = None,
-    progress: Callable[[IdentificationProgress], None] = lambda report: None, earlier: EarlierFit | None = None,
-) -> Estimate:
+def identify(source: RobotModel | Equations, data: Sequence[Samples] | StreamedSamples | Information,
+        options: IdentifyOptions | None = None, constraints: Constraints | None = None,
+        progress: Callable[[IdentificationProgress], None] = lambda report: None,
+        earlier: EarlierFit | None = None) -> Estimate:
     """Identify physically consistent parameters by weighted least squares with a geometric prior.
 
     The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. A channel is one measured
@@ -128,8 +127,7 @@ def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> b
         and not any(term.uses_load for term in equations.model.layout.terms))
 
 
-def _fitted(
-        data: FitData, options: IdentifyOptions, constraints: Constraints,
+def _fitted(data: FitData, options: IdentifyOptions, constraints: Constraints,
         progress: Callable[[IdentificationProgress], None]) -> Estimate:
     """Fit prepared data, step by step."""
     # Channel weights and prior spread; only the band of the low-pass limits the number of independent samples.
@@ -160,9 +158,8 @@ def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
     return replace(data, equations=equations, information=information)
 
 
-def _prepared_data(
-    equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions
-) -> tuple[FitData, tuple[TermChoice, ...]]:
+def _prepared_data(equations: Equations, data: Sequence[Samples] | Information,
+        options: IdentifyOptions) -> tuple[FitData, tuple[TermChoice, ...]]:
     """Check data, remove the delay if configured, and choose user terms."""
     if not isinstance(data, Information):
         equations = with_transition_speeds(equations, data)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import MAD_TO_DEVIATION, Array, one_thread
@@ -63,9 +62,7 @@ class LeastSquaresEstimate(Estimate):
 
 
 @one_thread()
-def least_squares(
-        equations: RobotModel | Equations,
-        data: Sequence[Samples] | Information,
+def least_squares(equations: RobotModel | Equations, data: Sequence[Samples] | Information,
         options: LeastSquaresOptions | None = None) -> LeastSquaresEstimate:
     """Fit parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
@@ -112,12 +109,11 @@ def least_squares(
 
 def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
     parameters = fit.spectrum.solutions[rank]
-    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
     gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
-    return Solution(
-        x=parameters, hessian=R.T @ R, objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0)
+    squares = float(fit.weights**2 @ fit.information.squared_errors(parameters))
+    return Solution(x=parameters, hessian=R.T @ R, objective=0.5 * squares, solver=name, iterations=fit.iterations,
+        gap=fit.gap + 0.5 * float(gradient @ gradient), seconds=0.0)
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
@@ -137,43 +133,21 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
                 f"identify.kept_parameters is {rank}, but only {fit.spectrum.count} can be identified; lower it, or 0"
                 " for those of small variance")
         if rule == "auto" and rank < fit.spectrum.count:
-            _log.warning(
-                "least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"
-                " (reduced identification)",
-                rank,
-                fit.spectrum.count)
+            _log.warning("least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"
+                " (reduced identification)", rank, fit.spectrum.count)
         return rank, np.zeros(0)
     if rule == "gcv":
-        errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
+        # Generalised cross-validation: expected squared error per equation on new data of the same motion; infinite for
+        # ranks not below the number of equations.
+        squares = float(fit.weights**2 @ fit.information.squared_errors(fit.parameters))
         count = float(fit.fraction @ fit.information.counts)
-        scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
+        dropped = np.append(np.cumsum(fit.spectrum.projections[::-1] ** 2)[::-1], 0.0)
+        freedom = np.maximum(count - np.arange(fit.spectrum.count + 1), 0.0)
+        with np.errstate(divide="ignore"):
+            scores = np.asarray(count * (squares + dropped) / freedom**2)
     else:
         scores = cross_validation_scores(linear_problem, fit, recordings)
     return int(np.argmin(scores)), scores
-
-
-def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) -> Array:
-    """Generalised cross-validation: expected squared error per equation on new data of the same motion.
-
-    Parameters
-    ----------
-    squared_error : weighted squared error of the fit of full rank
-
-    Returns
-    -------
-    ndarray, shape (r + 1,)
-        Score of each rank from 0 to r; infinite for ranks not below the number of equations.
-    """
-    dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
-    freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(count * (squared_error + dropped) / freedom**2)
-
-
-def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> Array:
-    """Weighted squared error ``(m,)`` per held-out equation, for parameter vectors ``(m, p)``."""
-    squares = np.array([channel.squared_error(solutions) for channel in held_out.channels])
-    return np.asarray(weights**2 @ squares / max(int(held_out.counts.sum()), 1))
 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
@@ -187,11 +161,11 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     fitted = list(residuals.pseudo_values(fit.scale))
     pieces = fitted if len(fitted) > 1 else fitted[0].blocks(_CROSS_VALIDATION_SETS)
     sets = [compress(linear_problem.equations, [samples]) for samples in pieces]
-    scores = []
+    errors, count = np.zeros(fit.spectrum.count + 1), sum(int(test_set.counts.sum()) for test_set in sets)
     for index, test_set in enumerate(sets):
         spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
-        scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
-    return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
+        errors += fit.weights**2 @ test_set.squared_errors(spectrum.solutions)
+    return errors / max(count, 1)
 
 
 @dataclass(frozen=True)
@@ -234,35 +208,26 @@ class Residuals:
             total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
         return total
 
+    def clipped(self, scale: Array) -> list[Array]:
+        limit = HUBER_TUNING * scale
+        return [np.clip(values, -limit, limit) for values in self.values]
+
     def pseudo_values(self, scale: Array) -> Iterator[Samples]:
         """Yield the recordings with pseudo-values in place of torque.
 
         A pseudo-value is the prediction plus the clipped residual over the unclipped share. With this divisor, the
         variance of the pseudo-values gives the variance of the estimator.
         """
-        limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
-
-    def clipped_torque(self, scale: Array) -> Iterator[Samples]:
-        """Yield the recordings with the clipped residual in place of torque."""
-        limit = HUBER_TUNING * scale
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, tau=np.clip(values, -limit, limit))
-
-    def without_clipped(self, scale: Array) -> Iterator[Samples]:
-        """Yield recordings with the clipped equations masked."""
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
+        share = 1 - self.clipped_share(scale)
+        for samples, values, clipped in zip(self.recordings, self.values, self.clipped(scale), strict=True):
+            yield replace(samples, tau=samples.tau - values + clipped / share)
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
         """Share ``(n,)`` of independent samples, by the correlation of clipped residuals and the band of the low-pass.
 
         The share is one if the residual is only rounding, that is, not above ``least``.
         """
-        limit = HUBER_TUNING * scale
-        clipped = [np.clip(values, -limit, limit) for values in self.values]
-        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        fraction = effective_fraction(self.clipped(scale), [samples.mask for samples in self.recordings])
         fraction = np.minimum(fraction, band_fraction(self.recordings))
         return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)
 
@@ -283,11 +248,18 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     """
     equations = linear_problem.equations
     fit = linear_problem.weighted(measured, np.ones(equations.count))
-    residuals, scale = _settle(linear_problem, Residuals.from_parameters(equations, recordings, fit.parameters), fit)
+    residuals, least = Residuals.from_parameters(equations, recordings, fit.parameters), least_deviation(measured)
+    scale = residuals.scale(least)
+    for _ in range(_MAX_SCALE_PASSES):
+        fit = linear_problem.weighted(compress(equations, residuals.pseudo_values(scale)), fit.fraction, fit.weights)
+        residuals = residuals.at(fit.parameters)
+        before, scale = scale, residuals.scale(least)
+        if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
+            break
     information = compress(equations, residuals.pseudo_values(scale))
     fraction = np.ones(equations.count)
     if not linear_problem.options.independent:
-        fraction = residuals.independent_fraction(scale, least_deviation(measured))
+        fraction = residuals.independent_fraction(scale, least)
     fit = linear_problem.weighted(information, fraction, fit.weights)
     # Scale and weights stay fixed from here on, so the loss is one convex function. The squared weight of a
     # pseudo-value is the squared weight of the loss times the unclipped share.
@@ -301,19 +273,6 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
 
-def _settle(linear_problem: LinearProblem, residuals: Residuals, fit: LinearFit) -> tuple[Residuals, Array]:
-    least = least_deviation(fit.information)
-    scale = residuals.scale(least)
-    for _ in range(_MAX_SCALE_PASSES):
-        information = compress(residuals.equations, residuals.pseudo_values(scale))
-        fit = linear_problem.weighted(information, fit.fraction, fit.weights)
-        residuals = residuals.at(fit.parameters)
-        before, scale = scale, residuals.scale(least)
-        if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
-            break
-    return residuals, scale
-
-
 def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Residuals, float, int]:
     """Minimise the loss; return residuals at the minimum, bound of objective minus optimum, and number of passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
@@ -321,11 +280,14 @@ def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Resid
     objective = residuals.objective(scale, weights)
     rounding = _SQUARE_ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _MAX_ROBUST_PASSES + 1):
-        R, z = compress(residuals.equations, residuals.clipped_torque(scale)).whitened(weights)
+        clipped = list(zip(residuals.recordings, residuals.values, residuals.clipped(scale), strict=True))
+        pulls = (replace(samples, tau=values) for samples, _, values in clipped)
+        kept = (replace(samples, mask=samples.mask & (values == limited)) for samples, values, limited in clipped)
+        R, z = compress(residuals.equations, pulls).whitened(weights)
         every = R @ span
-        inner = compress(residuals.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
+        inner = compress(residuals.equations, kept).whitened(weights)[0] @ span
         gradient = every.T @ z
-        step = cho_solve(cho_factor(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every), gradient)
+        step = np.linalg.solve(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every, gradient)
         gap = 0.5 * float(gradient @ step)
         if gap <= _ROBUST_TOLERANCE * objective + rounding:
             return residuals, gap, passes

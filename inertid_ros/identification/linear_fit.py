@@ -209,9 +209,6 @@ class LinearProblem:
         roots, parameters = spectrum.roots(rank), spectrum.solutions[rank]
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
-            if channel.count == 0:
-                free.append(0.0)
-                continue
             taken = weight**2 * float(np.sum((channel.r_factor[:, :-1] @ roots[channel.columns]) ** 2))
             freedom = channel.count - taken
             if freedom < 1e-6 * channel.count:

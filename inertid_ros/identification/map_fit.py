@@ -185,8 +185,7 @@ class MapFit:
         information = self.data.information
         relative = self.deviation / np.maximum(information.rms_measured, 1e-300)
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
-        return (
-            f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
+        return (f"{information.names[channel]} has the largest weight: its error of {self.deviation[channel]:.1e} is"
             f" {relative[channel]:.1e} of its effort; check its unit (robot.effort_scale), or leave its effort out")
 
     @property
@@ -201,11 +200,11 @@ class MapFit:
 
     def refitted(self, estimate: Estimate) -> Array:
         """Fit parameters ``(p,)`` once, with the channel weights and the prior spread of an estimate."""
-        regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
-        ones = np.ones(len(estimate.weights))
-        fit = replace(self, regularization=regularization, deviation=1 / estimate.weights, fraction=ones, discount=1.0)
-        fit = replace(fit, solution=self.map_problem.solve(*fit.normalised_equations, regularization))
-        return fit.with_bodies_of_samples().parameters
+        fit = replace(
+            self, regularization=replace(self.regularization, prior_spread=estimate.prior_spread),
+            deviation=1 / estimate.weights, fraction=np.ones(len(estimate.weights)), discount=1.0)
+        solution = self.map_problem.solve(*fit.normalised_equations, fit.regularization)
+        return replace(fit, solution=solution).with_bodies_of_samples().parameters
 
     def with_bodies_of_samples(self) -> "MapFit":
         """Under the geodesic regularizer, fit bodies again by geodesic least squares to the equations of all samples.
@@ -225,8 +224,7 @@ class MapFit:
                     rows[-1][:, columns] = weight * A
                     targets.append(weight * b)
         A, b = self._normalised(np.vstack(rows), np.concatenate(targets))
-        return replace(
-            self, solution=self.map_problem.with_geodesic_bodies(self._solved, A, b, self.regularization))
+        return replace(self, solution=self.map_problem.with_geodesic_bodies(self._solved, A, b, self.regularization))
 
     def without_outliers(self) -> "MapFit":
         """Leave gross outliers out, then discount samples for the correlation of their residuals.
@@ -416,26 +414,16 @@ class MapFit:
         noise = ratio * self.deviation**2
         fitted = self.normalised_equations
         held = model.layout if self.complete is None else self.complete.layout
-        inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
+        inverse, left_out = np.linalg.inv(coordinates.matrix), np.isin(model.layout.names, self.left_out)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
-        left_out |= np.isin(model.layout.names, self.left_out)
         unmodelled, noise = self._unmodelled(noise)
         # Covariance due to Stribeck speeds, which the equations assume as known, and to effects that they leave out.
-        assumed = np.zeros((len(parameters), len(parameters)))
-        if self.speed_covariance is not None:
-            assumed += inverse @ self.speed_covariance @ inverse.T
-        if unmodelled is not None:
-            assumed += inverse @ unmodelled.covariance @ inverse.T
-        covariance, interval = posterior(
-            fitted,
-            ErrorSources(
-                coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
-                assumed,
-                left_out),
-            solution,
-            self.map_problem.convex_program(*fitted, self.regularization),
-            coordinates,
-            self.regularization)
+        parts = [self.speed_covariance, None if unmodelled is None else unmodelled.covariance]
+        assumed = sum((inverse @ part @ inverse.T for part in parts if part is not None), np.zeros_like(inverse))
+        noisy = coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise)))
+        convex_program = self.map_problem.convex_program(*fitted, self.regularization)
+        covariance, interval = posterior(fitted, ErrorSources(noisy, assumed, left_out), solution, convex_program,
+            coordinates, self.regularization)
         missed = np.array([channel.expected_square(covariance) for channel in information.channels])
         deviation = np.sqrt(self.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))

@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
-from itertools import pairwise
 from pathlib import Path
 
 import attrs
@@ -98,7 +97,7 @@ class Provenance:
             if option in words[:-1]:
                 names[name] = shlex.quote(words[words.index(option) + 1])
         starts = [index for index, word in enumerate(words) if word.startswith("-")]
-        given = [words[begin:end] for begin, end in pairwise([*starts, len(words)])]
+        given = [words[begin:end] for begin, end in zip(starts, [*starts[1:], len(words)], strict=False)]
         for name, options in _OPTIONS_IN_COMMANDS.items():
             # recordings may follow a value, except that of --prior, which takes all up to the next option
             kept = (group if group[0] == "--prior" else group[:2] for group in given if group[0] in options)
@@ -106,8 +105,7 @@ class Provenance:
         return names
 
 
-def provenance(
-        model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
+def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
         prior: tuple[EarlierSource, ...] = (), continued: bool = False) -> Provenance:
     """Provenance of a result created now on this machine; ``cutoff_hz`` is taken from the first recording.
 
@@ -122,8 +120,7 @@ def provenance(
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
     """Source entry of a recording and its prepared samples."""
-    return RecordingSource(
-        name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
+    return RecordingSource(name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
         used_samples=int(samples.usable.sum()), cutoff_hz=samples.cutoff_hz, sha256=checksum(recording),
         notices=recording.notices)
 

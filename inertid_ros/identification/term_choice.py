@@ -111,8 +111,7 @@ class _BlockFits:
         for part in parts:
             R, z = part.whitened(1 / deviation)
             rows.append(np.column_stack([R @ root, z - R @ prior]))
-            measured = np.array([channel.squared_error(np.zeros(layout.size)) for channel in part.channels])
-            rest.append(float(np.sum(measured / deviation**2) - np.sum(z**2)))
+            rest.append(float(part.squared_errors(np.zeros(layout.size)) @ deviation**-2 - z @ z))
         columns = tuple(np.arange(layout.size)[layout.term(index)] for index in range(len(layout.terms)))
         lowest = np.full(layout.size, -np.inf)
         bounded = layout.non_negative

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array, Indices, Mask, r_factor
 from inertid_ros.core.errors import IdentificationError
@@ -49,7 +48,7 @@ class DriveTermFit:
     @property
     def significance(self) -> Array:
         """Parameters ``(n,)`` over their standard deviations; the square is the misfit that a parameter explains."""
-        inverse = solve_triangular(self.factor, np.eye(len(self.side)))
+        inverse = scipy.linalg.solve_triangular(self.factor, np.eye(len(self.side)))
         return np.asarray(inverse @ self.side / np.linalg.norm(inverse, axis=1), dtype=float)
 
     @property
@@ -87,7 +86,7 @@ class DriveTermTest:
         data = np.column_stack([(R @ root)[:, order], z - R @ given])
         factor = r_factor(np.vstack([data, np.column_stack([np.diag(weight)[:, order], np.zeros(layout.size)])]))
         last = slice(layout.size - len(tested), layout.size)
-        whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
+        whole = scipy.linalg.solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> Mask:
@@ -135,8 +134,7 @@ def check_stribeck(equations: Equations) -> None:
             " robot.drive_terms or leave it off")
 
 
-def _with_stribeck_of(
-        equations: Equations, information: Information, present: Mask) -> tuple[Equations, Information]:
+def _with_stribeck_of(equations: Equations, information: Information, present: Mask) -> tuple[Equations, Information]:
     """Set the Stribeck columns of all joints to zero, except for joints in the mask ``present`` ``(n,)``."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
@@ -187,16 +185,12 @@ class _SpeedGrid:
 
     def misfits(self, parameters: Array) -> Array:
         """Half the weighted squared error ``(k, n)`` at each grid point and joint, for one set of parameters."""
-        joints = self.equations.joint_channels
-        squares = [
-            [channel.squared_error(parameters) for channel in information.channels[joints]]
-            for information in self.informations]
-        return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
+        squares = np.array([information.squared_errors(parameters) for information in self.informations])
+        return (0.5 * squares * self.test.weights**2)[:, self.equations.joint_channels]
 
 
-def fitted_stribeck(
-    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
-) -> tuple[Equations, Information, Array]:
+def fitted_stribeck(equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None,
+        test: DriveTermTest) -> tuple[Equations, Information, Array]:
     """Fit the Stribeck speed of every joint, and keep Stribeck friction only if it is significant.
 
     Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on the speed of this joint

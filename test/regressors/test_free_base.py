@@ -12,8 +12,10 @@ from support.robots.random_robots import random_bodies
 from inertid_ros.config.robot import ContactOptions, RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
-from inertid_ros.identification.base_parameters.numeric import structural_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import (
+    closed_form_base_parameters,
+    structural_base_parameters,
+)
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import ForceEquations, dense_equations

@@ -30,7 +30,7 @@ from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share, plan_with
 from inertid_ros.excitation.planning.measurement_regressor import right_spectrum
-from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.regressors.whole_body_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import TreeKinematics
@@ -269,7 +269,7 @@ class FloatingMomentum:
 
     @classmethod
     def of(cls, model: RobotModel) -> "FloatingMomentum":
-        columns = closed_form_base_parameters(model).independent
+        columns = base_parameters_of_robot(model).independent
         columns = columns[columns < model.layout.body_size]
         return cls(model, BaseMotion(model.tree, model.body_prior, model.wheels), columns)
 

@@ -13,7 +13,7 @@ import scipy.linalg
 from inertid_ros.core.arrays import Array, Indices, r_factor
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.identification.base_parameters.kinematic_tree import tidied
+from inertid_ros.identification.base_parameters.closed_form import tidied
 from inertid_ros.regressors.regressor_gradient import MotionGradient, moved_columns, regressor_product_gradient
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel

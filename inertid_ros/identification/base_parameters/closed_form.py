@@ -1,293 +1,298 @@
-"""Base parameters in closed form: one pass from the base to the tips of the tree, without sampled states.
+"""Base parameters of a robot itself: in closed form, without sampled states, or from random states.
 
-``docs/base_parameters.md`` derives the method. The effect of a body's parameters on the joints between base and body
-has two parts. The part that changes with the body's own joint makes its base parameters. The constant part acts like
-parameters of the parent: it is regrouped into the parent by the rules of [Gautier1990]_, and has no effect in the root
-body. For a freely moving base only the start differs: the base can have any velocity, so all its ten parameters are
-observable ([Naveen2019]_ eq. 18-25).
+``docs/base_parameters.md`` derives the closed form, one pass from the base to the tips of the tree; [Wensing2024]_
+describes observability in a similar way. The effect of a body's parameters on the joints between base and body has two
+parts. The part that changes with the body's own joint makes its base parameters. The constant part acts like parameters
+of the parent: it is regrouped into the parent by the rules of [Gautier1990]_, and has no effect in the root body. For a
+freely moving base only the start differs: the base can have any velocity, so all its ten parameters are observable
+([Naveen2019]_ eq. 18-25).
+
+The velocity and the parameters of the body behind a joint depend on the joint position only by a few independent
+functions, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint; 1, q, q^2 behind a
+prismatic joint. :func:`tidy` removes the rounding of URDF files.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import compress
+from inertid_ros.robot.dynamics import WRENCH_TABLE
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.rotors import with_rotors
 
 from . import numeric
-from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
-from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
+from .numeric import BODY_ORDER, BaseParameters, span
+
+_ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
+_ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
+SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
+"""``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-_TERMS_OF_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
-# Columns of a link, from regrouped first to regrouped last.
-_LINK_ORDER = (numeric.BODY_ORDER[0], ROTOR_COLUMN, *numeric.BODY_ORDER[1:], OFFSET_COLUMN)
-
-
-class ParentRegrouping:
-    """Regrouping of every parameter, filled body by body from the base to the tips.
-
-    Parameters
-    ----------
-    at_zero : ndarray, shape (nb, 10, 10)
-        Maps from each body's parameters to its parent's frame at q = 0; any other q works as well.
-
-    Attributes
-    ----------
-    projection : ndarray, shape (p, p)
-        Column ``k`` expresses a unit of parameter ``k`` by kept parameters.
-    """
-
-    def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
-        self.projection = np.eye(size)
-        self.regrouped: list[int] = []
-        self._parents, self._at_zero = parents, at_zero
-        self._columns: list[np.ndarray] = []
-        self._choices: list[numeric.ColumnChoice] = []
-
-    def add_body(self, columns: np.ndarray, choice: numeric.ColumnChoice) -> None:
-        self._columns.append(columns)
-        self._choices.append(choice)
-        local = np.zeros((len(self.projection), len(columns)))
-        local[columns[choice.independent], choice.independent] = 1.0
-        local[np.ix_(columns[choice.independent], choice.dependent)] = choice.regrouping
-        local[:, choice.dependent] += self._at_parent(len(self._columns) - 1, choice.null_space)
-        self.projection[:, columns] = local
-        self.regrouped += list(columns[choice.dependent])
-
-    def add_kept(self, column: Array, body: int, amounts: Array) -> None:
-        """Add amounts of a body's kept parameters to ``column`` ``(p,)``, minus the effect on the body's ancestors."""
-        choice, columns = self._choices[body], self._columns[body]
-        column[columns[choice.independent]] += amounts
-        local = np.zeros(len(columns))
-        local[choice.independent] = -amounts
-        column += self._at_parent(body, local[:, None])[:, 0]
-
-    def set_column(self, index: int, column: Array) -> None:
-        """Regroup parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of kept parameters."""
-        self.projection[:, index] = column
-        self.regrouped.append(index)
-
-    def add_spin(self, body: int, spin: Array, column: Array) -> None:
-        """Regroup a rotor's spin, ``(10,)`` in the rotor's parameters, into ``column`` ``(p,)`` of kept parameters."""
-        choice, columns = self._choices[body], self._columns[body]
-        self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
-
-    def _at_parent(self, body: int, local: Array) -> Array:
-        """Convert parameters of a body, ``(10 or more, k)``, to kept parameters ``(p, k)`` via the parent body."""
-        parent = self._parents[body]
-        if parent < 0:
-            return np.zeros((len(self.projection), local.shape[1]))
-        inertial = self.projection[:, self._columns[parent][:BODY_PARAMETERS]]
-        return np.asarray(inertial @ self._at_zero[body] @ local[:BODY_PARAMETERS])
-
-
-def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
-    """``(c,)`` columns of one term of the couplings."""
-    first = layout.coupling_start + COUPLING_TERMS.index(term)
-    return first + len(COUPLING_TERMS) * np.arange(len(layout.couplings))
-
-
-def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
-    """Write the regrouping of friction of coupled drives into ``projection`` ``(p, p)``; return the columns regrouped.
-
-    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so two drives on the same two joints
-    repeat the effect of these joints' own friction. Coulomb friction repeats only if ratios are parallel.
-    """
-    regrouped = []
-    for term, shape in (("viscous", _squares), ("coulomb", _directions)):
-        ratios, columns = layout.coupling_ratios, coupling_columns(layout, term)
-        if term in layout.drive_terms:
-            ratios = np.vstack([np.eye(len(layout.joints)), ratios])
-            columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
-        if not len(layout.couplings):
-            continue
-        choice = numeric.choose_columns(shape(ratios), list(reversed(range(len(columns)))))
-        projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.regrouping
-        projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
-        regrouped.append(columns[choice.dependent])
-    return np.concatenate([np.zeros(0, dtype=int), *regrouped])
-
-
-def _squares(ratios: Array) -> Array:
-    """``(n^2, k)`` elements of ``r r^T`` of each drive."""
-    return np.asarray((ratios[:, :, None] * ratios[:, None, :]).reshape(len(ratios), -1).T)
-
-
-def _directions(ratios: Array) -> Array:
-    """``(k, k)`` norm of each drive's ratios, in the row of the first drive with parallel ratios."""
-    sizes = np.linalg.norm(ratios, axis=1)
-    cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
-    first = np.argmax(cosines > 1 - 1e-12, axis=0)
-    matrix = np.zeros((len(ratios), len(ratios)))
-    matrix[first, np.arange(len(ratios))] = sizes
-    return matrix
+# Columns of drive terms that a rigid body can imitate follow the columns of its ten parameters.
+_ROTOR_COLUMN, _OFFSET_COLUMN, _CONDITION_COLUMNS = BODY_PARAMETERS, BODY_PARAMETERS + 1, BODY_PARAMETERS + 2
+_LINK_ORDER = (BODY_ORDER[0], _ROTOR_COLUMN, *BODY_ORDER[1:], _OFFSET_COLUMN)  # regrouped first to regrouped last
 
 
 @dataclass(frozen=True)
-class TreeUnits:
-    """Units in which the typical length and gravity of a tree are one.
+class KinematicTree:
+    """A tree of links and rotors, each behind one revolute or prismatic joint.
 
     Attributes
     ----------
-    length, gravity : float
-        Units of length [m] and of gravity [m/s^2].
-    speed : ndarray, shape (links,)
-        Unit of each joint's velocity [rad/s], or [m/s] for a prismatic joint.
+    parents : tuple of int
+        ``(nb,)`` index of the parent body, -1 for the world; parents come before children; rotors have no children and
+        come last.
+    rotations, translations : ndarray, shape (nb, 3, 3) and (nb, 3)
+        Pose of the joint frame in the parent's frame at q = 0 [m].
+    axes : ndarray, shape (nb, 6)
+        Motion subspace in the joint frame, linear then angular: one part is a unit vector and the other part zero. A
+        body with a zero axis is a base that moves freely.
+    gravity : ndarray, shape (3,)
+        In the world's frame [m/s^2]; zero without gravity.
     """
 
-    length: float
-    gravity: float
-    speed: Array
-    jointed: np.ndarray
+    parents: tuple[int, ...]
+    rotations: Array
+    translations: Array
+    axes: Array
+    gravity: Array
 
-    @classmethod
-    def from_tree(cls, tree: KinematicTree) -> "TreeUnits":
-        links = len(tree.links)
-        speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
-        return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
+    @property
+    def free(self) -> np.ndarray:
+        """Mask ``(nb,)`` of bodies that move freely."""
+        return np.logical_not(np.any(self.axes, axis=1))
 
-    def normalised(self, tree: KinematicTree) -> KinematicTree:
-        ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
-        translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
-        return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
-
-    def coupling_ratios(self, layout: ParameterLayout) -> Array:
-        """``(c, links)`` ratios of coupled drives, of unit norm."""
-        ratios = np.zeros((len(layout.couplings), len(self.jointed)))
-        ratios[:, self.jointed] = layout.coupling_ratios
-        ratios *= self.speed
-        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
-
-    def units(self, layout: ParameterLayout) -> Array:
-        """``(p,)`` SI value of a unit of each parameter."""
-        units = np.ones(layout.size)
-        units[: layout.inertial_size] = np.tile(self.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
-        speed = self.speed[self.jointed]
-        if "rotor_inertia" in layout.drive_terms:
-            units[layout.drive("rotor_inertia")] = (self.length / speed) ** 2
-        units[layout.drive("offset")] = self.gravity
-        squares = np.sum((layout.coupling_ratios * speed) ** 2, axis=1)
-        units[coupling_columns(layout, "rotor_inertia")] = self.length**2 / squares
-        return units
+    @property
+    def length(self) -> float:
+        """Typical distance [m] between joints; 1 if all joints meet in one point."""
+        distances = np.linalg.norm(self.translations, axis=1)
+        apart = distances[distances > 1e-9 * distances.max(initial=0.0)]
+        return float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
 
 
-@dataclass(frozen=True)
-class LinkColumns:
-    """Columns of a link's parameters and of its joint's drive in the layout.
+def kinematic_tree(model: RobotModel) -> KinematicTree:
+    """Kinematic tree of a robot, with the rounding of its URDF."""
+    layout = model.layout
+    kinematics = with_rotors(model.pinocchio, layout.rotors)
+    placements = list(kinematics.jointPlacements)[1:]
+    axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in layout.rotors]
+    return KinematicTree(
+        tuple(parent - 1 for parent in list(kinematics.parents)[1:]),
+        np.array([placement.rotation for placement in placements]),
+        np.array([placement.translation for placement in placements]),
+        np.vstack([model.axes, *axes]), np.array(kinematics.gravity.linear))
 
-    Attributes
-    ----------
-    local : ndarray of int
-        Existing parameters among the ten of the body, reflected inertia and offset.
-    columns : ndarray of int
-        Their columns in the layout.
-    order : tuple of int
-        Positions in ``local``, in the order of regrouping.
+
+def tidy(tree: KinematicTree) -> KinematicTree:
+    """Set nearly zero angles and offsets of a tree to zero.
+
+    With 1.5708 for a right angle in a file, axes meet, cross or run in parallel only up to some microradians. The
+    rounding thus adds base parameters that cannot be measured. All other angles stay as they are.
     """
-
-    local: np.ndarray
-    columns: np.ndarray
-    order: tuple[int, ...]
-
-
-def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
-    """Columns of each link, in the order of the tree."""
-    terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
-    local = [*range(BODY_PARAMETERS), *terms]
-    order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
-    link_columns, joint = [], 0
-    for link, free in enumerate(tree.free[: len(tree.links)]):
-        inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
-        if free:
-            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), numeric.BODY_ORDER))
-            continue
-        drives = [layout.drive(_TERMS_OF_COLUMNS[k]).start + joint for k in terms]
-        link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
-        joint += 1
-    return link_columns
+    axes = np.where(np.abs(tree.axes) < _ROUNDING_RAD, 0.0, tree.axes)
+    rounding = _ROUNDING_LENGTH_SHARE * tree.length
+    return replace(
+        tree, rotations=np.array([_tidy_rotation(rotation) for rotation in tree.rotations]),
+        translations=np.where(np.abs(tree.translations) < rounding, 0.0, tree.translations),
+        axes=axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), 1e-300))
 
 
-def closed_form_base_parameters(model: RobotModel) -> numeric.BaseParameters:
-    """Base parameters of a robot from its kinematics alone.
-
-    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia, offset, coupled
-    drives and rotors are regrouped if links or other drives make the same torque.
-
-    Raises
-    ------
-    IdentificationError
-        A rotor is mounted or geared in a way that the closed form does not cover, gravity is compensated, or mimic
-        joints are carried.
-    """
-    if model.layout.compensation or model.mimics:
-        raise IdentificationError("the closed form of base parameters covers neither a gravity compensation nor mimic"
-            " joints; use structural_base_parameters")
-    return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
-
-
-def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> numeric.BaseParameters:
-    """Base parameters of any tree, with a fixed or a freely moving base.
-
-    Parameters
-    ----------
-    layout : ParameterLayout
-        Layout with the links and rotors of the tree, in its order, and one joint per link that does not move freely.
-    """
-    units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
-    normalised = units.normalised(tree)
-    motion = joint_motion(normalised)
-    conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
-    links = [link.of(columns.local) for link, columns in zip(conditions.links, link_columns, strict=True)]
-    choices = [numeric.choose_columns(link.rows, columns.order)
-        for link, columns in zip(links, link_columns, strict=True)]
-    shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
-    couplings, rotors = len(layout.couplings), []
-    for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
-        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.independent))
-
-    regrouping = ParentRegrouping(layout.size, tree.parents, motion.parameters_at_zero)
-    for columns, choice in zip(link_columns, choices, strict=True):
-        regrouping.add_body(columns.columns, choice)
-    for body, (choice, _) in zip(tree.rotors, rotors, strict=True):
-        regrouping.add_body(np.arange(layout.size)[layout.body(body)], choice)
-    coupled = coupling_columns(layout, "rotor_inertia")
-    for position, index in enumerate(shared.dependent):
-        column = np.zeros(layout.size)
-        for link, mixing in enumerate(shared_mixing):
-            regrouping.add_kept(column, link, mixing[:, position])
-        for kept, amount in zip(shared.independent, shared.regrouping[:, position], strict=True):
-            if kept < couplings:
-                column[coupled[kept]] += amount
-            else:
-                _, by_spin = rotors[kept - couplings]
-                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * by_spin)
-        if index < couplings:
-            regrouping.set_column(coupled[index], column)
+def tidied(model: RobotModel) -> RobotModel:
+    """Robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
+    tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
+    new = pin.Model()
+    new.gravity = old.gravity
+    for body in range(len(layout.links)):
+        linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
+        if tree.free[body]:
+            joint = pin.JointModelFreeFlyer()
+        elif angular.any():
+            joint = pin.JointModelRevoluteUnaligned(angular)
         else:
-            regrouping.add_spin(tree.rotors[index - couplings], conditions.spins[index - couplings], column)
-    gap = min([conditions.gap, shared.gap, *(choice.gap for choice in choices)])
-    return _result(regrouping, layout, units, gap)
+            joint = pin.JointModelPrismaticUnaligned(linear)
+        placement = pin.SE3(tree.rotations[body], tree.translations[body])
+        new.addJoint(tree.parents[body] + 1, joint, placement, old.names[body + 1])
+        new.inertias[body + 1] = old.inertias[body + 1]
+    for frame in list(old.frames)[1:]:
+        if frame.type == pin.FrameType.BODY:
+            new.addFrame(frame)
+    rotors = []
+    for body, rotor in enumerate(layout.rotors, start=len(layout.links)):
+        link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
+        placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
+        angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]
+        rotors.append(replace(rotor, xyz=tuple(placement.translation), rpy=tuple(angles), axis=tuple(axis)))
+    return replace(model, pinocchio=new, layout=replace(layout, rotors=tuple(rotors)))
 
 
-def _result(
-        parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float
-        ) -> numeric.BaseParameters:
-    projection = parents.projection
-    projection[np.abs(projection) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
-    dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
-    independent = np.setdiff1d(np.arange(layout.size), dependent)
-    units = tree_units.units(layout)
-    regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
-    return numeric.BaseParameters(independent, dependent, regrouping, max(gap, 1.0), layout, float("nan"))
+def _tidy_rotation(rotation: Array) -> Array:
+    """Set small elements to zero if the result is still a rotation."""
+    sparse = np.where(np.abs(rotation) < _ROUNDING_RAD, 0.0, rotation)
+    if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * _ROUNDING_RAD**2:
+        return rotation
+    left, _, right = np.linalg.svd(sparse)
+    nearest = left @ right
+    return np.where(np.abs(nearest) < 1e-15, 0.0, nearest)
 
 
-def base_parameters_of_robot(model: RobotModel) -> numeric.BaseParameters:
+def joint_motion(tree: KinematicTree) -> tuple[Array, Array]:
+    """Split the transforms of velocity and parameters for every joint of a tree by the functions of q.
+
+    Five functions make both transforms, so their values at five positions give the coefficients.
+
+    Returns
+    -------
+    velocity : ndarray, shape (nb, 5, 6, 6)
+        Coefficients of the transforms of the parent's velocity (linear, angular, at the parent's origin) to the body's
+        frame; axis 1 is the function, the constant first.
+    parameters : ndarray, shape (nb, 5, 10, 10)
+        Coefficients of the transforms of the body's parameters to the parent's frame.
+    """
+    velocity, parameters, angles = [], [], 0.4 * np.pi * np.arange(5)
+    harmonics = [np.ones(5), np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)]
+    for rotation, translation, axis in zip(tree.rotations, tree.translations, tree.axes, strict=True):
+        revolute, steps = axis[3:].any(), np.linspace(-1.0, 1.0, 5)
+        q, functions = (angles, np.transpose(harmonics)) if revolute else (steps, np.vander(steps, increasing=True))
+        poses = [pin.SE3(rotation, translation) * pin.exp6(pin.Motion(axis * position)) for position in q]
+        moved = [transform(np.eye(BODY_PARAMETERS), pose.rotation, pose.translation).T for pose in poses]
+        weights = np.linalg.inv(functions)
+        velocity.append(np.tensordot(weights, [pose.actionInverse for pose in poses], 1))
+        parameters.append(np.tensordot(weights, moved, 1))
+    return np.array(velocity), np.array(parameters)
+
+
+def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
     """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover it."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:
-        return numeric.structural_base_parameters(model)
+        return structural_base_parameters(model)
+
+
+def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
+    """Base parameters of a robot from its kinematics alone.
+
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia and offset are
+    regrouped if links make the same torque.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has geared rotors, drives that turn with several joints, a gravity compensation or mimic joints.
+    """
+    if model.layout.rotors or model.layout.couplings or model.layout.compensation or model.mimics:
+        raise IdentificationError("the closed form of base parameters covers neither rotors and drives that turn with"
+            " several joints nor a gravity compensation and mimic joints; use structural_base_parameters")
+    return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
+
+
+def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BaseParameters:
+    """Base parameters of any tree, with a fixed or a freely moving base.
+
+    Parameters
+    ----------
+    layout : layout with the links of the tree, in its order, and one joint per link that does not move freely
+    """
+    length, weight = tree.length, float(np.linalg.norm(tree.gravity)) or 1.0
+    velocity, parameters = joint_motion(replace(tree, translations=tree.translations / length))
+    conditions, gap = link_conditions(tree, (velocity, parameters), tree.gravity / weight)
+    projection, dependent, joint = np.eye(layout.size), [], 0
+    drives = {_ROTOR_COLUMN: "rotor_inertia", _OFFSET_COLUMN: "offset"}
+    terms = [column for column, term in drives.items() if term in layout.drive_terms]
+    for body, (parent, rows) in enumerate(zip(tree.parents, conditions, strict=True)):
+        # Existing parameters among the body's ten, reflected inertia and offset, and their columns in the layout.
+        local = [*range(BODY_PARAMETERS), *(() if tree.free[body] else terms)]
+        columns = np.arange(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+        if not tree.free[body]:
+            columns = np.append(columns, [layout.drive(drives[term]).start + joint for term in terms]).astype(int)
+            joint += 1
+        shown = span(rows[:, local])
+        order = [local.index(k) for k in _LINK_ORDER if k in local]
+        kept, regrouped, mixing = numeric.regrouped(shown.rest.T, order)
+        mixing[np.abs(mixing) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
+        by_kept = np.zeros((layout.size, len(columns)))
+        by_kept[columns[kept], kept] = 1.0
+        by_kept[np.ix_(columns[kept], regrouped)] = mixing
+        if parent >= 0:
+            # A change that the body's own joint does not show acts like parameters of the parent, at any q.
+            change = np.eye(len(local))[:, regrouped]
+            change[kept] = -mixing
+            of_parent = projection[:, BODY_PARAMETERS * parent : BODY_PARAMETERS * (parent + 1)]
+            by_kept[:, regrouped] += of_parent @ parameters[body, 0] @ change[:BODY_PARAMETERS]
+        projection[:, columns] = by_kept
+        dependent += list(columns[regrouped])
+        gap = min(gap, shown.gap)
+    projection[np.abs(projection) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
+    # Back from the units in which typical length and gravity are one.
+    units = np.ones(layout.size)
+    units[: layout.inertial_size] = np.tile(length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
+    if "rotor_inertia" in layout.drive_terms:
+        units[layout.drive("rotor_inertia")] = np.where(tree.axes[:, 3:].any(axis=1), length**2, 1.0)[~tree.free]
+    units[layout.drive("offset")] = weight
+    dropped = np.array(sorted(dependent), dtype=int)
+    independent = np.setdiff1d(np.arange(layout.size), dropped)
+    regrouping = (projection * units[:, None] / units)[np.ix_(independent, dropped)]
+    return BaseParameters(independent, dropped, regrouping, max(gap, 1.0), layout, float("nan"))
+
+
+def link_conditions(
+        tree: KinematicTree, motion: tuple[Array, Array], gravity: Array) -> tuple[list[Array], float]:
+    """Conditions ``(k, 12)`` per link, and the smallest gap of all spans.
+
+    A change of the parameters of a link, lumped with all links behind it, causes no torque if all its conditions
+    vanish. Their columns are ten parameters, rotor inertia and offset. ``motion``, see :func:`.joint_motion`, and
+    ``gravity (3,)`` have units in which typical length and gravity are one.
+    """
+    # Per body: span (k, 6) of its accelerations, linear then angular, the part of the upward acceleration that does not
+    # depend on any joint, and functionals (f, 10) of its parameters on which some torque depends. The world is -1.
+    moving, upward = {-1: np.zeros((0, 6))}, {-1: np.append(-gravity, np.zeros(3))}
+    observable, conditions, gap = {-1: np.zeros((0, BODY_PARAMETERS))}, [], float("inf")
+    for body, parent in enumerate(tree.parents):
+        velocity, parameters, axis = motion[0][body], motion[1][body], tree.axes[body]
+        if tree.free[body]:  # accelerates in every direction, so gravity does not add a direction
+            moving[body], upward[body], observable[body] = np.eye(6), np.zeros(6), np.eye(BODY_PARAMETERS)
+            conditions.append(np.eye(BODY_PARAMETERS, _CONDITION_COLUMNS))
+            continue
+        upward[body] = velocity[0] @ upward[parent]
+        inherited = span(np.vstack([*(moving[parent] @ velocity.swapaxes(1, 2)), velocity[1:] @ upward[parent]]))
+        causes = np.vstack([inherited.rows, upward[body], axis])
+        constant, *changing = observable[parent] @ parameters
+        rows = np.zeros((len(causes), _CONDITION_COLUMNS))
+        rows[:, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
+        # The inertia of a rotor adds to the inertia of the body, and an offset acts like gravity.
+        rows[-1, _ROTOR_COLUMN] = rows[-2, _OFFSET_COLUMN] = 1.0
+        passed = np.vstack(changing)
+        conditions.append(np.vstack([rows, np.pad(passed, ((0, 0), (0, _CONDITION_COLUMNS - BODY_PARAMETERS)))]))
+        accelerated = span(np.vstack([inherited.rows, axis]))
+        seen = span(np.vstack([rows[:, :BODY_PARAMETERS], passed, constant]))
+        moving[body], observable[body] = accelerated.rows, seen.rows
+        gap = min(gap, inherited.gap, accelerated.gap, seen.gap)
+    return conditions, gap
+
+
+def structural_base_parameters(model: RobotModel) -> BaseParameters:
+    """Base parameters of the robot itself, from random states rather than from a recording.
+
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. If the closed form,
+    :func:`.closed_form_base_parameters`, covers the robot, it gives an equal result much faster.
+    """
+    generator, n = np.random.default_rng(0), model.joints
+    states = 12 * len(model.link_names) + 20  # as many as the first joint alone needs for all its columns
+    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
+    q[:, model.slides] /= np.pi
+    if model.free:
+        quaternions = generator.normal(size=(states, 4))
+        quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+        q = np.hstack([np.zeros((states, 3)), quaternions, q])
+    every = np.ones(v.shape, dtype=bool)
+    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(v), every, every[:, 0], "random states")
+    R, _ = compress(tidied(model), [samples]).whitened(np.ones(model.velocities))
+    return numeric.base_parameters(model.layout, R)

@@ -10,12 +10,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array, r_factor
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import RobotModel
-
-from .kinematic_tree import tidied
 
 VISIBLE_GAP = 100.0  # last kept over first dropped singular value; with a smaller ratio a rank is doubtful
 _UNIT_TOLERANCE = 1e-6  # a coefficient this close to one is printed as one
@@ -32,8 +27,8 @@ _NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rou
 
 
 @dataclass(frozen=True)
-class ColumnChoice:
-    """Kept columns of a regressor, and dependence of all other columns on them.
+class BaseParameters:
+    """Base parameters of a layout: kept columns of a regressor, and dependence of all other columns on them.
 
     Attributes
     ----------
@@ -46,12 +41,16 @@ class ColumnChoice:
     gap : float
         Last kept over first dropped singular value, at least one; over the rounding error if all are kept. In closed
         form it is the smallest of these ratios over all decisions.
+    condition_number : float
+        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
     """
 
     independent: np.ndarray
     dependent: np.ndarray
     regrouping: Array
     gap: float
+    layout: ParameterLayout
+    condition_number: float
 
     @property
     def count(self) -> int:
@@ -71,20 +70,6 @@ class ColumnChoice:
         matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
         matrix[self.independent] = -self.regrouping
         return matrix
-
-
-@dataclass(frozen=True)
-class BaseParameters(ColumnChoice):
-    """Base parameters of a layout.
-
-    Attributes
-    ----------
-    condition_number : float
-        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
-    """
-
-    layout: ParameterLayout
-    condition_number: float
 
     @property
     def clear(self) -> bool:
@@ -137,7 +122,7 @@ def regrouped(null_space: Array, order: Sequence[int]) -> tuple[np.ndarray, np.n
     -------
     independent, dependent : ndarray, shape (p - k,) and (k,)
         Columns kept and columns regrouped, ascending.
-    regrouping : (p - k, k), see :class:`ColumnChoice`
+    regrouping : (p - k, k), see :class:`BaseParameters`
     """
     rest = null_space.copy()
     chosen: list[int] = []
@@ -175,14 +160,6 @@ def span(rows: Array) -> Span:
     above = singular[kept - 1] if kept else 1.0
     below = singular[kept] if kept < len(singular) else 0.0
     return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
-
-
-def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
-    """Choose columns of conditions ``(k, n)`` whose elements are of the order of one."""
-    spanned = span(rows)
-    independent, dependent, mixing = regrouped(spanned.rest.T, order)
-    mixing[np.abs(mixing) < NEGLIGIBLE_COEFFICIENT] = 0.0
-    return ColumnChoice(independent, dependent, mixing, spanned.gap)
 
 
 def dependence_order(layout: ParameterLayout) -> np.ndarray:
@@ -226,26 +203,6 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
     return replace(excited, dependent=dependent, regrouping=projection[:, dependent])
 
 
-def structural_base_parameters(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself, from random states rather than from a recording.
-
-    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. The closed form,
-    :func:`.closed_form_base_parameters`, gives the same result much faster.
-    """
-    generator, n = np.random.default_rng(0), model.joints
-    states = 12 * len(model.link_names) + 20  # as many as the first joint alone needs for all its columns
-    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
-    q[:, model.slides] /= np.pi
-    if model.free:
-        quaternions = generator.normal(size=(states, 4))
-        quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-        q = np.hstack([np.zeros((states, 3)), quaternions, q])
-    every = np.ones(v.shape, dtype=bool)
-    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(v), every, every[:, 0], "random states")
-    R, _ = compress(tidied(model), [samples]).whitened(np.ones(model.velocities))
-    return base_parameters(model.layout, R)
-
-
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
     """Base parameters of some columns of an R factor; ``dependent`` holds the regrouped part of ``columns``."""
     columns = np.arange(layout.size) if columns is None else columns
@@ -270,10 +227,6 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
         condition = float(weakest[0] / weakest[-1])
     result = BaseParameters(independent, dependent, regrouping, gap, layout, condition)
     if not result.clear:
-        _log.warning(
-            "base parameters: the singular values have no visible gap (the widest is a factor %.0f, after %d);"
-            " the count is doubtful: record more motion",
-            result.gap,
-            result.count,
-        )
+        _log.warning("base parameters: the singular values have no visible gap (the widest is a factor %.0f, after %d);"
+            " the count is doubtful: record more motion", result.gap, result.count)
     return result

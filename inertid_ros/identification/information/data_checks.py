@@ -1,6 +1,7 @@
 """Quality of data: sufficiency for a fit, the error of the preparation alone, and gross outliers."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,9 +27,8 @@ _MEDIAN_SAMPLES = 20_000  # give a median absolute deviation within one per cent
 MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
-def checked_data(
-    equations: Equations, data: Sequence[Samples] | Information, task: str
-) -> tuple[tuple[Samples, ...], Information]:
+def checked_data(equations: Equations, data: Sequence[Samples] | Information,
+        task: str) -> tuple[tuple[Samples, ...], Information]:
     """Check data; return recordings (empty if only information is given) and their information."""
     if isinstance(data, Information):
         _check_usable(equations, data, "information", np.zeros(len(data.channels), dtype=bool))
@@ -42,8 +42,7 @@ def checked_data(
     return recordings, information
 
 
-def _check_usable(
-        equations: Equations, information: Information, names: str, unmeasured: Mask) -> None:
+def _check_usable(equations: Equations, information: Information, names: str, unmeasured: Mask) -> None:
     """Check that every channel has more samples than parameters, and that effort is not zero throughout.
 
     A channel without samples is skipped if it is optional, or ``unmeasured`` ``(c,)`` in all recordings, and if other
@@ -55,9 +54,11 @@ def _check_usable(
         A channel has no usable sample, or so few samples that its parameters fit them exactly; or all effort is zero.
     """
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
-    counts, passed_over = _counts_of_equal_columns(information), unmeasured | equations.optional
-    channels = zip(information.names, information.channels, counts, passed_over, strict=True)
-    for name, channel, count, optional in channels:
+    counts: Counter[bytes] = Counter()  # equations of all channels with equal columns
+    for channel in information.channels:
+        counts[channel.columns.tobytes()] += channel.count
+    channels = zip(information.names, information.channels, unmeasured | equations.optional, strict=True)
+    for name, channel, optional in channels:
         what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
         if channel.count == 0:
             if optional and len(empty) < len(information.names):
@@ -65,7 +66,7 @@ def _check_usable(
             raise IdentificationError(
                 f"{names}: no usable sample of {what}; check that it moves: record more motion, or hold it with"
                 " robot.locked_joints (--lock JOINT=POSITION)")
-        if count <= _unknowns(channel):
+        if (count := counts[channel.columns.tobytes()]) <= _unknowns(channel):
             raise IdentificationError(
                 f"{names}: too few usable samples of {what} ({count}) to fit its parameters; record for at least a few"
                 " seconds")
@@ -95,14 +96,6 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
             raise IdentificationError(
                 f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
                 " not report torque: correct it, or lock the joint (robot.locked_joints)")
-
-
-def _counts_of_equal_columns(information: Information) -> list[int]:
-    """Number of equations per channel, summed over all channels with equal columns."""
-    keys = [channel.columns.tobytes() for channel in information.channels]
-    return [
-        sum(other.count for columns, other in zip(keys, information.channels, strict=True) if columns == key)
-        for key in keys]
 
 
 def _unknowns(channel: Channel) -> int:
@@ -184,9 +177,8 @@ class OutlierLimits:
     distance: Array
 
     @classmethod
-    def from_residuals(
-        cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
-    ) -> "OutlierLimits":
+    def from_residuals(cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array],
+            threshold: float) -> "OutlierLimits":
         """Limits from the residuals of recordings, with the arguments of :func:`without_outliers`."""
         middles, distances = np.zeros(len(channels)), np.full(len(channels), np.inf)
         for channel, name in enumerate(channels if threshold else ()):
@@ -202,8 +194,7 @@ class OutlierLimits:
                 continue
             share = np.mean(away > limit)
             if share > MAX_OUTLIER_SHARE:
-                _log.info(
-                    "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share)
+                _log.info("%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share)
                 continue
             middles[channel], distances[channel] = middle, limit
         return cls(middles, distances)
@@ -218,9 +209,8 @@ class OutlierLimits:
         return replace(samples, mask=samples.mask & ~beyond), column_counts(beyond)
 
 
-def without_outliers(
-    channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
-) -> tuple[list[Samples], np.ndarray]:
+def without_outliers(channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array],
+        threshold: float) -> tuple[list[Samples], np.ndarray]:
     """Mask outliers of recordings, and count them per channel.
 
     A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute deviation)

@@ -37,16 +37,14 @@ class ShiftedTorque:
     ----------
     gram : tuple of ndarray, shape (p, p)
         ``A^T A`` of each channel.
-    moments : tuple of ndarray, shape (k, p)
-        ``A^T b``.
-    energy : (c, k), ``b^T b``
+    moments : tuple of ndarray, shape (k, p + 1)
+        ``A^T b``, and in the last column ``b^T b``.
     viscous : columns that are kept above zero, as a delay of commands looks like viscous friction; empty otherwise.
     """
 
     columns: tuple[np.ndarray, ...]
     gram: tuple[Array, ...]
     moments: tuple[Array, ...]
-    energy: Array
     counts: np.ndarray
     viscous: np.ndarray
 
@@ -64,8 +62,7 @@ class ShiftedTorque:
         first, last = samples.time[[0, -1]]
         mask = block.mask & ((block.time >= first + MAX_DELAY_S) & (block.time <= last - MAX_DELAY_S))[:, None]
         gram = [np.zeros((len(columns), len(columns))) for columns in equations.columns]
-        moments = [np.zeros((len(SHIFTS_S), len(columns))) for columns in equations.columns]
-        energy = np.zeros((equations.count, len(SHIFTS_S)))
+        moments = [np.zeros((len(SHIFTS_S), len(columns) + 1)) for columns in equations.columns]
         masked = replace(block, mask=mask)
         of_motion = (samples.tau - delayed)[rows.start : rows.stop : stride]
         for part, blocks in zip(batches(len(block)), dense_equations(equations, masked), strict=True):
@@ -73,11 +70,10 @@ class ShiftedTorque:
             for channel, (A, _) in enumerate(blocks):
                 b = shifted[mask[part, channel], :, channel]
                 gram[channel] += stride * (A.T @ A)
-                moments[channel] += stride * (b.T @ A)
-                energy[channel] += stride * np.sum(b**2, axis=0)
+                moments[channel] += stride * np.column_stack([b.T @ A, np.sum(b**2, axis=0)])
         layout = equations.model.layout
         bounded = np.arange(layout.size)[layout.drive("viscous") if samples.command is not None else slice(0)]
-        return cls(equations.columns, tuple(gram), tuple(moments), energy, stride * mask.sum(axis=0), bounded)
+        return cls(equations.columns, tuple(gram), tuple(moments), stride * mask.sum(axis=0), bounded)
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
@@ -85,30 +81,28 @@ class ShiftedTorque:
         gram, moments = (
             tuple(np.sum(sums, axis=0) for sums in zip(*(getattr(part, name) for part in parts), strict=True))
             for name in ("gram", "moments"))
-        energy, counts = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("energy", "counts"))
-        return cls(parts[0].columns, gram, moments, energy, counts, parts[0].viscous)
+        counts = np.sum([part.counts for part in parts], axis=0)
+        return cls(parts[0].columns, gram, moments, counts, parts[0].viscous)
 
     @cached_property
-    def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
-        moments = [scipy.interpolate.CubicSpline(SHIFTS_S, of_channel) for of_channel in self.moments]
-        return moments, scipy.interpolate.CubicSpline(SHIFTS_S, self.energy.T)
+    def _interpolated(self) -> "list[scipy.interpolate.CubicSpline]":
+        return [scipy.interpolate.CubicSpline(SHIFTS_S, of_channel) for of_channel in self.moments]
 
     def mean_squares(self, shift: float, parameters: Array) -> Array:
         """Mean squared residual ``(c,)`` of parameters with torque taken ``shift`` [s] later."""
-        moments, energy = self._interpolated
-        out = np.asarray(energy(shift))
-        for channel, columns in enumerate(self.columns):
-            of_channel = parameters[columns]
-            out[channel] += of_channel @ self.gram[channel] @ of_channel - 2 * of_channel @ moments[channel](shift)
-        return np.maximum(out, _MIN_ENERGY_SHARE * energy(shift)) / np.maximum(self.counts, 1)
+        squares = []
+        for columns, gram, spline in zip(self.columns, self.gram, self._interpolated, strict=True):
+            x, moments = parameters[columns], spline(shift)
+            squares.append(max(x @ gram @ x - 2 * x @ moments[:-1] + moments[-1], _MIN_ENERGY_SHARE * moments[-1]))
+        return np.array(squares) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
         """Weighted least-squares parameters with torque taken ``shift`` [s] later."""
-        moments, energy = self._interpolated
-        variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
+        moments = [spline(shift) for spline in self._interpolated]
+        variance = np.array([of_channel[-1] for of_channel in moments]) / np.maximum(self.counts, 1)
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
             weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_TORQUE_VARIANCE))
-            parameters = self._solution(weights, [spline(shift) for spline in moments])
+            parameters = self._solution(weights, moments)
             bounded = self.viscous[self.viscous < len(parameters)]
             parameters[bounded] = np.maximum(parameters[bounded], 0.0)
             variance = self.mean_squares(shift, parameters)
@@ -118,7 +112,7 @@ class ShiftedTorque:
     def _excited(self) -> Array:
         """``(p, r)`` directions of the parameters that the motion excites, under all weights and shifts."""
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
-        gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS_S) // 2]
+        gram, energy = np.zeros((size, size)), np.array([moments[len(SHIFTS_S) // 2, -1] for moments in self.moments])
         for columns, of_columns, of_channel in zip(self.columns, self.gram, energy, strict=True):
             gram[np.ix_(columns, columns)] += of_columns / max(of_channel, 1e-18 * energy.max(), _MIN_TORQUE_VARIANCE)
         length = np.sqrt(gram.diagonal())
@@ -135,7 +129,7 @@ class ShiftedTorque:
     def _solution(self, weights: Array, moments: Sequence[Array]) -> Array:
         moment = np.zeros(len(self._excited))
         for columns, right, weight in zip(self.columns, moments, weights, strict=True):
-            moment[columns] += weight * right
+            moment[columns] += weight * right[:-1]
         if not self._excited.shape[1]:  # no equation counts
             return moment
         gram, right = np.tensordot(weights, self._reduced, 1), self._excited.T @ moment
@@ -246,7 +240,14 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     If torque follows from commands, only the commands are shifted, and samples with clipped torque are masked.
     """
     if delay:
-        samples = _shifted(samples, delay)
+        shifted = samples.time + delay
+        first, last = samples.time[[0, -1]]
+        inside = (shifted >= first) & (shifted <= last)
+        delayed = samples.tau if samples.command is None else samples.command
+        moved = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)(np.clip(shifted, first, last))
+        samples = replace(
+            samples, tau=samples.tau - delayed + moved, command=None if samples.command is None else moved,
+            mask=samples.mask & inside[:, None], usable=samples.usable & inside)
     if samples.command_limits is None:
         return samples
     # The low-pass mixes clipped torque into the samples of a period of its cutoff.
@@ -254,17 +255,6 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     clipped = np.abs(samples.tau) >= samples.command_limits
     clipped = scipy.ndimage.maximum_filter1d(clipped.astype(np.uint8), 2 * reach + 1, axis=0).astype(bool)
     return replace(samples, mask=samples.mask & ~clipped)
-
-
-def _shifted(samples: Samples, delay: float) -> Samples:
-    shifted = samples.time + delay
-    inside = (shifted >= samples.time[0]) & (shifted <= samples.time[-1])
-    delayed = samples.tau if samples.command is None else samples.command
-    spline = scipy.interpolate.make_interp_spline(samples.time, delayed, k=3)
-    moved = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
-    tau, command = samples.tau - delayed + moved, None if samples.command is None else moved
-    mask, usable = samples.mask & inside[:, None], samples.usable & inside
-    return replace(samples, tau=tau, command=command, mask=mask, usable=usable)
 
 
 def _misfit(equations: ShiftedTorque, shift: float) -> float:

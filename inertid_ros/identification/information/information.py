@@ -4,9 +4,7 @@ Each measured channel, such as a joint's torque, is compressed by QR separately,
 without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
-import functools
 import hashlib
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -138,11 +136,15 @@ class Information:
     @property
     def rms_measured(self) -> Array:
         """``(c,)`` root mean square of the measured channel."""
-        return np.array([np.linalg.norm(c.r_factor[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
+        return self.rms_error(np.zeros(self.layout.size))
+
+    def squared_errors(self, parameters: Array) -> Array:
+        """``(c, ...)`` of ``|A x - b|^2`` per channel, for whole parameter vectors ``(..., p)``."""
+        return np.array([channel.squared_error(parameters) for channel in self.channels])
 
     def rms_error(self, parameters: Array) -> Array:
         """``(c,)`` root mean square of the residual per channel."""
-        return np.array([np.sqrt(c.squared_error(parameters) / max(c.count, 1)) for c in self.channels])
+        return np.sqrt(self.squared_errors(parameters) / np.maximum(self.counts, 1))
 
     def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
         """Standard deviation ``(c,)`` of the error per channel.
@@ -156,15 +158,14 @@ class Information:
         freedom : (c,), degrees of freedom per channel; the counts by default
         """
         freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
-        error = np.array([channel.squared_error(parameters) for channel in self.channels])
+        error = self.squared_errors(parameters)
         if self.noise is None:
             return np.sqrt(error / freedom)
         least = (ROUNDING_SHARE * self.rms_measured.max()) ** 2 / self.noise.max()
         return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:
-        error = sum(channel.squared_error(parameters) for channel in self.channels)
-        measured = sum(float(np.sum(channel.r_factor[:, -1] ** 2)) for channel in self.channels)
+        error, measured = (self.squared_errors(values).sum() for values in (parameters, np.zeros(self.layout.size)))
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
 
     def whitened(self, weights: Array) -> tuple[Array, Array]:
@@ -202,7 +203,10 @@ class Information:
 
 def merged(parts: Iterable[Information]) -> Information:
     """Merge the information of one or more parts."""
-    return functools.reduce(operator.add, parts)
+    whole, *others = parts
+    for part in others:
+        whole += part
+    return whole
 
 
 def fingerprint(equations: Equations) -> str:
@@ -277,24 +281,16 @@ class Compressor:
         self.counts += counts
         if self._work.shape[-1] < len(mask):
             self._work = np.zeros((*self._work.shape[:-1], len(mask)))
-        self._write(samples, rows, mask)
-        spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
-        used = np.flatnonzero(counts)
-        rejected = [channel for channel in used if not self._factors[channel].append(spans[channel])]
-        if rejected:
-            self._write(samples, rows, mask)
-        for channel in rejected:
-            self._factors[channel].append_by_reflections(spans[channel])
-
-    def _write(self, samples: Samples, rows: slice, mask: np.ndarray) -> None:
-        """Write the unmasked equations of a batch, and zeros elsewhere."""
         new = self._work[..., : len(mask)]
         self._work[..., len(mask) :] = 0.0
         self._writer.write(samples, rows, new)
         for channel, span in enumerate(self._writer.spans):
+            if not counts[channel]:
+                continue
             new[channel, span.stop - 1] = samples.tau[rows, channel]
             if not mask[:, channel].all():
                 new[channel, span, ~mask[:, channel]] = 0.0
+            self._factors[channel].append(self._work[channel, span])
 
     def r_factors(self) -> list[Array]:
         """``R (r, c + 1)`` per channel with ``R^T R = [A b]^T [A b]`` of its equations ``A x[columns] = b``."""
@@ -312,7 +308,7 @@ class IncrementalQR:
     consists of products of whole matrices. A batch that excites new directions has a large Gram matrix. Reflections
     append this batch, and the R of all data preconditions the batches after it.
 
-    Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
+    Rows of ``A (k, n)`` are given as ``columns (n, k)``, which may be overwritten.
     """
 
     def __init__(self, size: int) -> None:
@@ -320,20 +316,13 @@ class IncrementalQR:
         self._gram: Array | None = None  # upper triangle of W's Gram matrix plus the identity
         self._new = np.zeros((size, size), order="F")
 
-    def append(self, columns: Array) -> bool:
-        """Append rows; if that would lose digits, return False instead: reflections can append the rows."""
-        if self._gram is None:
-            self.append_by_reflections(columns)
-            return True
-        whitened = blas.dtrsm(1.0, self._base, columns.T, side=1, overwrite_b=1)
-        gram = blas.dsyrk(1.0, whitened, trans=1, c=self._new, overwrite_c=1)
-        if not (self._gram.diagonal() + gram.diagonal()).max() < _MAX_GRAM:
-            return False
-        self._gram += gram
-        return True
-
-    def append_by_reflections(self, columns: Array) -> None:
-        """Append any rows by Householder reflections."""
+    def append(self, columns: Array) -> None:
+        if self._gram is not None:
+            whitened = blas.dtrsm(1.0, self._base, columns.T, side=1)
+            gram = blas.dsyrk(1.0, whitened, trans=1, c=self._new, overwrite_c=1)
+            if (self._gram.diagonal() + gram.diagonal()).max() < _MAX_GRAM:
+                self._gram += gram
+                return
         base = append_rows(self.r_factor(), columns)
         lengths = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()
@@ -366,9 +355,8 @@ class EarlierInformation:
     weights: Array
 
 
-def earlier_information(
-    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
-) -> EarlierInformation:
+def earlier_information(model: RobotModel, information: Information, deviation: Array, effective_counts: Array,
+        seconds: float) -> EarlierInformation:
     """Information of an identification, for the design of a motion that complements it ([Ayusawa2017]_ eqs. 41-47).
 
     ``deviation`` is the residual's standard deviation [N m or N] and ``effective_counts`` the number of independent

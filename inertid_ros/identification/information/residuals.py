@@ -12,7 +12,6 @@ direction return with every pass, and more data of the same motion do not averag
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from scipy import fft
@@ -22,8 +21,6 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.kinematics import BATCH, batches
 
-_FIRST_LAGS = 1024
-_SEGMENT_LAGS = 3  # length of a segment over the number of lags
 _WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation times, the usual automatic choice
 _TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces per recording
 _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
@@ -52,33 +49,24 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[Mask]) -> Arr
 
 def _fraction(channels: Sequence[tuple[Array, Mask]]) -> float:
     """Share of independent samples of one joint, from its residual and mask ``(N,)`` per recording."""
-    longest = max(len(residual) for residual, _ in channels)
-    for limit in (_FIRST_LAGS, longest):  # the first lags suffice for most residuals
-        lags = min(limit, longest)
-        covariance, pairs = np.zeros(lags), np.zeros(lags)
-        for residual, mask in channels:
-            count = min(lags, len(mask))
-            covariance[:count] += _correlate(np.where(mask, residual, 0.0), count)
-            pairs[:count] += len(mask) - np.arange(count) if mask.all() else _correlate(mask.astype(float), count)
-        if covariance[0] <= 0:
-            return 1.0
-        correlation = np.divide(covariance, pairs, out=np.zeros(lags), where=pairs > 0.5)
-        time = 2 * np.cumsum(correlation / correlation[0]) - 1
-        beyond = np.arange(lags) >= _WINDOW_CORRELATION_TIMES * np.maximum(time, 1.0)
-        if beyond.any():
-            return 1 / max(float(time[beyond.argmax()]), 1.0)
-    return 1 / max(float(time[-1]), 1.0)
+    lags = max(len(residual) for residual, _ in channels)
+    covariance, pairs = np.zeros(lags), np.zeros(lags)
+    for residual, mask in channels:
+        count = len(mask)
+        covariance[:count] += _correlate(np.where(mask, residual, 0.0))
+        pairs[:count] += count - np.arange(count) if mask.all() else _correlate(mask.astype(float))
+    if covariance[0] <= 0:
+        return 1.0
+    correlation = np.divide(covariance, pairs, out=np.zeros(lags), where=pairs > 0.5)
+    time = 2 * np.cumsum(correlation / correlation[0]) - 1
+    beyond = np.arange(lags) >= _WINDOW_CORRELATION_TIMES * np.maximum(time, 1.0)
+    return 1 / max(float(time[beyond.argmax() if beyond.any() else -1]), 1.0)
 
 
-def _correlate(signal: Array, lags: int) -> Array:
-    """Sums of lagged products, ``(lags,)``, by FFT of overlapping segments: short segments stay in the cache."""
-    step = min(_SEGMENT_LAGS * lags, len(signal))
-    padded = np.zeros(-(-len(signal) // step) * step + lags)
-    padded[: len(signal)] = signal
-    segments = np.lib.stride_tricks.sliding_window_view(padded, step + lags)[::step]
-    size = fft.next_fast_len(step + lags, real=True)
-    ahead, lagged = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
-    return fft.irfft(np.sum(ahead * lagged.conj(), axis=0), size)[:lags]
+def _correlate(signal: Array) -> Array:
+    """Sums of lagged products, ``(N,)``."""
+    size = fft.next_fast_len(2 * len(signal), real=True)
+    return fft.irfft(np.abs(fft.rfft(signal, size)) ** 2, size)[: len(signal)]
 
 
 @dataclass(frozen=True)
@@ -134,9 +122,8 @@ def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float
     return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
 
 
-def noise_levels(
-    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array, weights: Array
-) -> tuple[Array, Array]:
+def noise_levels(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array,
+        weights: Array) -> tuple[Array, Array]:
     """Variances ``(c,)`` of independent noise whose scores would vary as much as the scores of the residuals.
 
     The first result is from small blocks, the second from blocks of any size; variances are zero without blocks.
@@ -239,8 +226,8 @@ def _add(grams: Array, blocks: Indices, columns: Array, weight: float) -> None:
     if (np.diff(blocks) < 0).any():
         order = np.argsort(blocks, kind="stable")
         columns, blocks = columns[:, order], blocks[order]
-    borders = np.flatnonzero(np.diff(blocks)) + 1
-    for begin, end in pairwise([0, *borders.tolist(), len(blocks)]):
+    borders = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+    for begin, end in zip(borders[:-1], borders[1:], strict=True):
         if end > begin:
             part = columns[:, begin:end]
             grams[blocks[begin]] += weight * (part @ part.T)

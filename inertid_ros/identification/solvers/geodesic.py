@@ -10,10 +10,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core import inertial_parameters as inertial
-from inertid_ros.core.arrays import Array, marginal_hessian, semidefinite_root
+from inertid_ros.core.arrays import Array, Mask, marginal_hessian, semidefinite_root
 from inertid_ros.core.errors import IdentificationError
 
 from .convex_program import ConvexProgram, Solution
@@ -30,15 +29,12 @@ _MIN_CURVATURE_SHARE = 0.05  # least curvature of a model over the curvature of 
 # tr(E_k F_l) = 1 if k = l, else 0
 _DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), inertial.PSEUDO_INERTIA_BASIS)
 _LAMBERT_START = -0.95 * np.exp(-0.95)  # Lambert's W is -0.95 here; at -1 its slope is infinite, which costs accuracy
-_MAX_ROOT_STEPS = 80
-_ROOT_TOLERANCE = 1e-15
-_MAX_DOUBLINGS = 60
+_MAX_ROOT_STEPS, _ROOT_TOLERANCE = 80, 1e-15
 _ORTHONORMAL_BASIS = np.einsum(
     "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), inertial.PSEUDO_INERTIA_BASIS
 )  # of the metric 1/2 tr(U V)
 _NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, that is negligible
-_MAX_GEODESIC_STEPS = 100
-_MAX_GEODESIC_HALVINGS = 30
+_MAX_GEODESIC_STEPS, _MAX_GEODESIC_HALVINGS = 100, 30
 _EQUAL_SHARE = 1e-6  # of the largest eigenvalue: closer eigenvalues count as equal
 _FLAT_SHARE = 1e-9  # least curvature of a Newton step, as a share of the largest
 _SHORT_GEODESIC, _MAX_DISCARDED = 0.1, 0.01  # a longer step discards at most this share of hyperplanes
@@ -70,7 +66,8 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
             solution = solve(model, fallback, _TOLERANCE)
         seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
         step = solution.x - x
-        expected_decrease = -objective.directional_derivative(x, step)
+        barrier, _ = convex_program.barrier_derivatives(x)
+        expected_decrease = -float((objective.gradient(x) + barrier) @ step)
         decrement = 0.5 * max(abs(expected_decrease), float(np.sum((model.R @ step) ** 2)))
         reached = objective(solution.x)
         scale = 1 + abs(value)
@@ -78,9 +75,8 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         # to rounding errors, while they help.
         settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
-            return replace(
-                solution, objective=reached, gap=solution.gap + decrement, iterations=iterations, seconds=seconds,
-                solver="interior_point, successive convex models", curvature=None)
+            return replace(solution, objective=reached, gap=solution.gap + decrement, iterations=iterations,
+                seconds=seconds, solver="interior_point, successive convex models", curvature=None)
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
@@ -129,11 +125,6 @@ class _Objective:
         inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
         return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
 
-    def gradient(self, x: Array) -> Array:
-        gradient = self.convex_program.gradient(x)
-        gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
-        return gradient
-
     def model(self, x: Array) -> ConvexProgram:
         """Convex second-order model at ``x``: exact except in directions of too little curvature.
 
@@ -143,8 +134,8 @@ class _Objective:
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
-        hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
-        divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
+        hessian[inside, inside] += scipy.linalg.block_diag(*(self.weight * Riemannian().hessian(bodies)))
+        divergence = scipy.linalg.block_diag(*(self.weight * Entropic().hessian(bodies)))
         root = np.linalg.cholesky(divergence)
         alone = np.linalg.solve(root, np.linalg.solve(root, marginal_hessian(hessian, self.size)).T)
         values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
@@ -157,10 +148,11 @@ class _Objective:
         weights = np.full(self.bodies, share * self.weight)
         return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
 
-    def directional_derivative(self, x: Array, step: Array) -> float:
-        """Derivative of the objective along a step, including the log barriers."""
-        barrier, _ = self.convex_program.barrier_derivatives(x)
-        return float((self.gradient(x) + barrier) @ step)
+    def gradient(self, x: Array) -> Array:
+        """Gradient ``(p,)`` without the log barriers."""
+        gradient = self.convex_program.gradient(x)
+        gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
+        return gradient
 
     def _bodies(self, x: Array) -> Array:
         return x[: self.size].reshape(self.bodies, inertial.BODY_PARAMETERS)
@@ -238,7 +230,7 @@ class Projections:
             blocks.append(flat.T @ ((0.5 * weights[:, None, None] * quotient).reshape(-1, 1) * flat))
             rows.append(np.einsum("mk,mkkc->mc", slope[:, body] * sigma, along))
         rank_one = np.hstack(rows) * np.sqrt(0.5 * weights / np.maximum(change, 1e-300))[:, None]
-        return np.asarray(block_diag(*blocks) + rank_one.T @ rank_one)
+        return np.asarray(scipy.linalg.block_diag(*blocks) + rank_one.T @ rank_one)
 
     def select(self, rows: np.ndarray) -> "Projections":
         return Projections(self.exists[rows], self.sigma[rows], self.vectors[rows], self.w[rows])
@@ -255,58 +247,46 @@ def project(S: Array, planes: Hyperplanes) -> Projections:
     flat = values.reshape(len(values), -1)
     scale = np.maximum(np.abs(flat).max(axis=1), 1e-300)  # per row, so that lambda is of the order of one
     sigma, target = flat / scale[:, None], planes.b / scale
-    highest, lowest = sigma.max(axis=1), sigma.min(axis=1)
-    low = np.where(highest > 0, _LAMBERT_START / np.where(highest > 0, highest, 1.0), -np.inf)
-    high = np.where(lowest < 0, _LAMBERT_START / np.where(lowest < 0, lowest, -1.0), np.inf)
-    low, exists_low = _bracket(sigma, target, low, -1.0)
-    high, exists_high = _bracket(sigma, target, high, 1.0)
-    exists = exists_low & exists_high
-    multiplier = _root_of(sigma, target, low, high)
-    w = _lambert(multiplier[:, None] * sigma)
+    multiplier, exists = _multiplier(sigma, target)
+    _, w = _terms(multiplier, sigma)
     return Projections(exists, sigma.reshape(values.shape), vectors, w.reshape(values.shape))
 
 
-def _lambert(x: Array) -> Array:
-    return np.asarray(scipy.special.lambertw(np.maximum(x, _LAMBERT_START)).real)
+def _terms(multiplier: Array, sigma: Array) -> tuple[Array, Array]:
+    """Terms ``s exp(-W(lambda s))`` of every row, and W."""
+    w = scipy.special.lambertw(np.maximum(multiplier[:, None] * sigma, _LAMBERT_START)).real
+    return sigma * np.exp(-w), w
 
 
-def _sum(sigma: Array, multiplier: Array) -> Array:
-    return np.asarray((sigma * np.exp(-_lambert(multiplier[:, None] * sigma))).sum(axis=1))
+def _multiplier(sigma: Array, target: Array) -> tuple[Array, Mask]:
+    """Multiplier ``(m,)`` at which the terms of each row add up to the target, and mask of rows that have one.
 
-
-def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Array, np.ndarray]:
-    """Finite bound of the root on one side, and whether the root lies within it."""
-    open_end = ~np.isfinite(bound)
-    end = np.where(open_end, side, bound)
-    for _ in range(_MAX_DOUBLINGS):
-        beyond = side * (_sum(sigma, end) - target) > 0  # still on the wrong side: go further if there is room
-        if not (beyond & open_end).any():
-            break
-        end = np.where(beyond & open_end, 2 * end, end)
-    return end, side * (_sum(sigma, end) - target) <= 0
-
-
-def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
-    """Root of a decreasing function per row, by Newton's method kept within a shrinking bracket."""
-    x, low, high = np.clip(np.zeros(len(target)), low, high), low.copy(), high.copy()
-    rounding, open_rows = _ROOT_TOLERANCE * np.abs(sigma).sum(axis=1), np.arange(len(target))
+    The sum decreases between the ends of Lambert's W; towards an infinite end it vanishes. Newton's method starts at
+    zero, within a shrinking bracket.
+    """
+    ends, exists = [], np.ones(len(target), dtype=bool)
+    for side, extreme in ((1.0, sigma.max(axis=1)), (-1.0, sigma.min(axis=1))):
+        finite = side * extreme > 0
+        end = np.divide(_LAMBERT_START, extreme, out=np.zeros(len(target)), where=finite)
+        at_end = np.where(finite, _terms(end, sigma)[0].sum(axis=1), -side * _ROOT_TOLERANCE)
+        exists &= side * (at_end - target) >= 0
+        ends.append(np.where(finite, end, -side * np.inf))
+    (low, high), x, open_rows = ends, np.zeros(len(target)), np.flatnonzero(exists)
+    rounding = _ROOT_TOLERANCE * np.abs(sigma).sum(axis=1)
     for _ in range(_MAX_ROOT_STEPS):
         before = x[open_rows]
-        W = _lambert(before[:, None] * sigma[open_rows])
-        terms = sigma[open_rows] * np.exp(-W)
+        terms, w = _terms(before, sigma[open_rows])
         value = terms.sum(axis=1) - target[open_rows]
-        below = np.where(value > 0, before, low[open_rows])
-        above = np.where(value > 0, high[open_rows], before)
-        slope = -np.sum(terms**2 / (1 + W), axis=1)
-        newton = before - value / np.minimum(slope, -1e-300)
+        low[open_rows] = below = np.where(value > 0, before, low[open_rows])
+        high[open_rows] = above = np.where(value > 0, high[open_rows], before)
+        newton = before - value / np.minimum(-np.sum(terms**2 / (1 + w), axis=1), -1e-300)
         settled = (np.abs(newton - before) <= _ROOT_TOLERANCE * np.abs(before)) | (np.abs(value) <= rounding[open_rows])
         after = np.where((newton > below) & (newton < above), newton, 0.5 * (below + above))
         x[open_rows] = np.where(settled, before, after)
-        low[open_rows], high[open_rows] = below, above
         open_rows = open_rows[~settled]
         if not len(open_rows):
             break
-    return x
+    return x, exists
 
 
 def matrix_function(S: Array, function: np.ufunc) -> Array:
@@ -339,14 +319,11 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
     for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
         if gap <= _GEODESIC_TOLERANCE * (1 + state.objective()):
-            return Solution(
-                x=inertial.from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(),
-                objective=state.objective(),
-                gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
+            return Solution(x=inertial.from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(),
+                objective=state.objective(), gap=gap, iterations=iteration, seconds=time.perf_counter() - began,
                 solver=f"geodesic least squares, {count - len(state.planes.b)} of {count} equations discarded")
         state = state.line_search(step, gap)
-    raise IdentificationError(
-        f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
+    raise IdentificationError(f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
         " use the entropic regularizer")
 
 
@@ -390,7 +367,7 @@ class _State:
         bending = np.where(half == 0, 1.0, half / np.tanh(np.where(half == 0, 1.0, half)))
         along = np.einsum("bik,cij,bjl->bckl", vectors, _ORTHONORMAL_BASIS, vectors, optimize=True)
         to_prior = self.weight * np.einsum("bkl,bckl,bdkl->bcd", bending, along, along)
-        return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + block_diag(*to_prior)
+        return self._projections.hessian(_ORTHONORMAL_BASIS, self.planes.weights) + scipy.linalg.block_diag(*to_prior)
 
     def line_search(self, step: Array, expected_decrease: float) -> "_State":
         """Halve the step until the objective decreases enough.
@@ -415,5 +392,5 @@ class _State:
         """Hessian with respect to the parameters at a minimum: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ inertial.PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
-        change = block_diag(*maps)
+        change = scipy.linalg.block_diag(*maps)
         return np.asarray(change.T @ self.hessian @ change)

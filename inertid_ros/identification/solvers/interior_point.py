@@ -161,10 +161,8 @@ class NewtonSystem:
 
     def distance_to_border(self, step: Iterate) -> float:
         """Longest step that keeps S, Z, s and u from going below zero."""
-        scaled = np.concatenate(
-            [
-                self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
-                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
+        scaled = np.concatenate([self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
+            self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
         rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
         rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
         fastest = max(rates)
@@ -231,34 +229,27 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
     start : (p,), every ``S_b`` is positive definite there and every positive parameter above zero
     warm : whether the start is the optimum of a similar convex program, see :func:`keeps_inside`
     """
-    first, second = from_squares, from_rows
-    if np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) >= _MAX_LOST_CURVATURE:
-        first, second = from_rows, from_squares
-    try:
-        return _attempt(convex_program, start, tolerance, first, warm)
-    except ConvergenceError as error:
-        try:
-            return _attempt(convex_program, start, tolerance, second)
-        except IdentificationError:
-            raise error from None
+    began, errors = time.perf_counter(), list[IdentificationError]()
+    lost = np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) >= _MAX_LOST_CURVATURE
+    with np.errstate(over="ignore", invalid="ignore"):
+        for factorise in (from_rows, from_squares) if lost else (from_squares, from_rows):
+            try:
+                iterate = _start(convex_program, start, warm and not errors)
+                solution = _solved(convex_program, iterate, tolerance, factorise)
+                return replace(solution, seconds=time.perf_counter() - began)
+            except np.linalg.LinAlgError:
+                errors.append(ConvergenceError("solver: numbers overflow; check units of effort and masses"))
+            except IdentificationError as error:
+                if not errors and not isinstance(error, ConvergenceError):
+                    raise
+                errors.append(error)
+    raise errors[0]
 
 
 def keeps_inside(convex_program: ConvexProgram) -> bool:
     """Check whether the barriers of all bounds keep the optimum inside, so that a similar program may start there."""
     weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
-
-
-def _attempt(
-    convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise, warm: bool = False
-) -> Solution:
-    with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            began = time.perf_counter()
-            solution = _solved(convex_program, _start(convex_program, start, warm), tolerance, factorise)
-            return replace(solution, seconds=time.perf_counter() - began)
-        except np.linalg.LinAlgError:
-            raise ConvergenceError("solver: numbers overflow; check units of effort and masses") from None
 
 
 def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, factorise: Factorise) -> Solution:
@@ -275,8 +266,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
             objective = convex_program.objective(iterate.x)
             if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 x, objective = _last_step(convex_program, iterate, newton, objective)
-                return Solution(
-                    x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
+                return Solution(x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
                     solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
         # If steps are short, the products have shrunk faster than the gradient: raise them until the gradient catches
         # up.
@@ -339,6 +329,5 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
         worst = names[int(np.argmax(violated))]
         return IdentificationError(
             f"solver: the constraints contradict one another or the prior; relax the worst constraint: {worst}")
-    return ConvergenceError(
-        f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
+    return ConvergenceError(f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
         " check units, limits and the prior")

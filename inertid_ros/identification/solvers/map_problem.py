@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import attrs
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array, marginal_hessian
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
@@ -138,9 +137,9 @@ class MapProblem:
         fit = geodesic_least_squares(A[:, :size], b - A[:, size:] @ entropic.x[size:], regularization.weight, bodies)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
-        return replace(
-            fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
-            seconds=entropic.seconds + fit.seconds)
+        hessian = scipy.linalg.block_diag(fit.hessian, drives)
+        seconds = entropic.seconds + fit.seconds
+        return replace(fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=hessian, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -158,8 +157,7 @@ class EqualResidualFit:
     distance: float
 
 
-def fits_at_equal_residual(
-        equations: Equations, recordings: Sequence[Samples], bound: float,
+def fits_at_equal_residual(equations: Equations, recordings: Sequence[Samples], bound: float,
         regularizers: Sequence[str] = COMPARED_REGULARIZERS,
         constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
@@ -176,8 +174,7 @@ def fits_at_equal_residual(
     coordinates = prior_coordinates(model, information)
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     R, z = information.whitened(np.ones(equations.count))
-    measured = sum(channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels)
-    least = measured - float(z @ z)  # irreducible squared error
+    least = information.squared_errors(np.zeros(model.layout.size)).sum() - z @ z  # irreducible squared error
     whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}
@@ -191,9 +188,8 @@ def fits_at_equal_residual(
     return fits
 
 
-def project_onto_residual(
-    map_problem: MapProblem, equations: tuple[Array, Array], regularization: priors.Regularization, bound: float
-) -> tuple[Solution, priors.Regularization]:
+def project_onto_residual(map_problem: MapProblem, equations: tuple[Array, Array],
+        regularization: priors.Regularization, bound: float) -> tuple[Solution, priors.Regularization]:
     """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that yields them.
 
     The search begins at the prior spread of the regularization; each solve begins at the last solution.

@@ -141,15 +141,13 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         targets.append(root[:, :inertial] @ centre.ravel())
     # A quadratic program has no barriers, so point masses have plain bounds.
     barrier = 0.0 if regularization.regularizer == "point_mass" else _DRIVE_BARRIER_SHARE * regularization.drive_weight
-    return ConvexProgram(
-        R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
-        positive_weights=np.full(len(positive), barrier), inequalities=LinearConstraints.none(size),
+    return ConvexProgram(R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights,
+        positive=positive, positive_weights=np.full(len(positive), barrier), inequalities=LinearConstraints.none(size),
         equalities=LinearConstraints.none(size), blocks=MatrixInequalities.none(size), constant=constant)
 
 
-def prior_spread_of_largest_evidence(
-    R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization, held: Mask
-) -> float:
+def prior_spread_of_largest_evidence(R: Array, solution: Solution, layout: ParameterLayout,
+        regularization: Regularization, held: Mask) -> float:
     """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
     The data determine ``nu`` directions of the body parameters; along these directions, the divergence ``D`` from the

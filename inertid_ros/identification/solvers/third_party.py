@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from scipy.linalg import block_diag
 
 from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
@@ -45,9 +44,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
     """State the convex program as CVXPY's ``Problem``, with its ``Variable`` ``(p,)``."""
     cp = _cvxpy()
     x = cp.Variable(convex_program.R.shape[1])
-    objective = (
-        0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
-        + convex_program.linear @ x
+    objective = (0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z) + convex_program.linear @ x
         + convex_program.constant)
     constraints = []
     for body, weight in enumerate(convex_program.body_weights):
@@ -98,8 +95,7 @@ def solve_by_cvxpy(convex_program: ConvexProgram, solver: CvxpySolver = CLARABEL
         gap = float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
         if problem.constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError(f"{solver.name} missed its accuracy; {solver.otherwise}")
-    return Solution(
-        x=solution, hessian=hessian, objective=objective, gap=gap, solver=solver.name,
+    return Solution(x=solution, hessian=hessian, objective=objective, gap=gap, solver=solver.name,
         iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
@@ -136,8 +132,7 @@ class PointMasses:
         return self.scale * np.array([np.linalg.inv(block @ block.T) for block in self.blocks])
 
 
-def point_masses(
-        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[inertial.Ellipsoid, ...]]],
+def point_masses(bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[inertial.Ellipsoid, ...]]],
         rng: np.random.Generator, count: int = POINTS_PER_BODY) -> PointMasses:
     """Draw points for bodies that consist of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1).
 
@@ -153,20 +148,16 @@ def point_masses(
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
         shapes = region or (inertial.Ellipsoid.from_body(pi, _REGION_EXTENT),)
-        points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
+        volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
+        shares = rng.multinomial(count, volume / volume.sum())
+        uniform = [shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)]
+        points = np.vstack([*uniform, _exact(pi, shapes)])
         lifted = np.column_stack([points, np.ones(len(points))])
         made = inertial.from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
     return PointMasses(tuple(columns), np.concatenate(masses), tuple(positions))
-
-
-def _uniform(shapes: Sequence[inertial.Ellipsoid], rng: np.random.Generator, count: int) -> Array:
-    """Draw points ``(count, 3)`` in proportion to volume."""
-    volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
-    shares = rng.multinomial(count, volume / volume.sum())
-    return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
 
 
 def _exact(pi: Array, shapes: Sequence[inertial.Ellipsoid]) -> Array:
@@ -201,9 +192,7 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     if error > _REALIZED_ERROR:
         _log.warning(
             "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
-            " the nearest prior that fits is used instead",
-            name,
-            error)
+            " the nearest prior that fits is used instead", name, error)
     return np.asarray(pi[0] * shares)
 
 
@@ -221,16 +210,15 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     """
     size, count = inertial.BODY_PARAMETERS * len(points.blocks), len(points.prior)
     # Unknowns are the masses of all points, then the drives; the distance becomes rows of the equations.
-    expansion = block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
+    expansion = scipy.linalg.block_diag(*points.blocks, np.eye(convex_program.R.shape[1] - size))
     over_masses, root = convex_program.over(expansion), np.sqrt(2 * weight * points.scale)
     positive = np.concatenate([np.arange(count), convex_program.positive + count - size])
-    over_masses = replace(
-        over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
+    over_masses = replace(over_masses, R=np.vstack([over_masses.R, root * np.eye(count, expansion.shape[1])]),
         z=np.concatenate([over_masses.z, root * points.prior]), body_weights=np.zeros(0), positive=positive,
         positive_weights=np.zeros(len(positive)))
     solution = solve_by_cvxpy(over_masses, CLARABEL if len(over_masses.blocks) else OSQP)
     unknowns = solution.x.copy()
     unknowns[positive] = np.maximum(unknowns[positive], 0.0)
     hessian = convex_program.gram.copy()
-    hessian[:size, :size] += block_diag(*(2 * weight * points.metric))
+    hessian[:size, :size] += scipy.linalg.block_diag(*(2 * weight * points.metric))
     return replace(solution, x=expansion @ unknowns, hessian=hessian)

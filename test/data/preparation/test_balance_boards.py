@@ -13,7 +13,7 @@ from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
 from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.core.errors import ConfigurationError, InertidError, ModelError
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.base_parameters.numeric import structural_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import structural_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import ForceEquations, dense_equations

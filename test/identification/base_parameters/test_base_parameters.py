@@ -14,10 +14,13 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.closed_form import (
     base_parameters_of_robot,
     closed_form_base_parameters,
+    kinematic_tree,
     minimal_parameters,
+    structural_base_parameters,
+    tidied,
+    tidy,
 )
-from inertid_ros.identification.base_parameters.kinematic_tree import kinematic_tree, tidied, tidy
-from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.layout import Coupling, ParameterLayout
 from inertid_ros.robot.model import load_model
@@ -54,9 +57,9 @@ def test_closed_form_and_numbers_agree_on_random_trees(block):
 
 
 @pytest.mark.parametrize("block", range(3))
-def test_closed_form_and_numbers_agree_with_drives_of_several_joints(block):
+def test_drives_of_several_joints_show_what_other_states_show(block):
     """Also where they repeat each other or the joints' own drives."""
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng([3, block, seed])
         joints = int(rng.integers(2, 5))
         couplings = []
@@ -64,26 +67,28 @@ def test_closed_form_and_numbers_agree_with_drives_of_several_joints(block):
             chosen = rng.choice(joints, int(rng.integers(1, min(joints, 3) + 1)), replace=False)
             ratios = rng.choice([1.0, -1.0, 2.0, 0.5], len(chosen))
             couplings.append(Coupling(f"c{index}", tuple(f"joint{j}" for j in chosen), tuple(map(float, ratios))))
-        _agree(special_model(rng, joints, couplings=tuple(couplings), **_options(rng)))
+        _shows_the_rank(special_model(rng, joints, couplings=tuple(couplings), **_options(rng)), rng)
 
 
 @pytest.mark.parametrize("block", range(3))
-def test_closed_form_and_numbers_agree_with_rotors(block):
-    """On the base, on links before the joint, on its own link and on other branches; those beyond are refused."""
-    covered = 0
-    for seed in range(16):
+def test_rotors_show_what_other_states_show(block):
+    """On the base, on links before the joint, on its own link, on links beyond and on other branches."""
+    for seed in range(5):
         rng = np.random.default_rng([4, block, seed])
         joints = int(rng.integers(1, 5))
         rotors = [_rotor(rng, k, int(rng.integers(joints)), int(rng.integers(-1, joints))) for k in range(2)]
-        model = special_model(rng, joints, rotors=tuple(rotors), **_options(rng))
-        try:
-            closed_form_base_parameters(model)
-        except IdentificationError as error:
-            assert re.search("beyond the link that it turns|as fast as another", str(error))
-            continue
-        covered += 1
-        _agree(model)
-    assert covered >= 5
+        _shows_the_rank(special_model(rng, joints, rotors=tuple(rotors), **_options(rng)), rng)
+
+
+def _shows_the_rank(model, rng):
+    """Base parameters determine the torque of other states than those that they were found from."""
+    base = base_parameters_of_robot(model)
+    R = _triangle(tidied(model), random_states(rng, model, 30 * model.layout.size))
+    lengths = np.linalg.norm(R, axis=0)
+    shown = lengths > 1e-9 * lengths.max()
+    assert np.linalg.matrix_rank(R[:, shown] / lengths[shown], 1e-8) == base.count
+    np.testing.assert_allclose(R[:, base.independent] @ base.projection, R, atol=1e-8 * lengths.max())
+    assert base.clear
 
 
 def _rotor(rng, index, joint, link):
@@ -152,12 +157,10 @@ def test_a_belt_on_parallel_axes_is_regrouped():
     model = _chain(*joints, terms=("rotor_inertia",))
     belt = Coupling("belt", ("j1", "j2"), (1.0, 1.0))
     model = replace(model, layout=replace(model.layout, couplings=(belt,)))
-    base = closed_form_base_parameters(model)
+    base = base_parameters_of_robot(model)
     assert base.names == (
         "l1.Izz + 0.25 l2.m + j1.rotor_inertia", "l2.mcx", "l2.mcy", "l2.Izz + belt.rotor_inertia",
         "j2.rotor_inertia", "belt.viscous", "belt.coulomb")
-    assert angle_between(base, structural_base_parameters(model)) < 1e-8
-
 
 def test_base_parameters_of_a_robot_in_other_frames_count_the_same():
     """Axes turned as a whole, gravity with them: nothing physical changes."""
@@ -262,11 +265,11 @@ def test_parameters_alone_and_without_effect():
     assert set(names[without_effect]) == {f"l1.{k}" for k in ("m", "mcy", "Ixx", "Ixy", "Ixz", "Iyz", "Izz")}
 
 
-def test_direct_drive_rotors_are_left_to_numbers():
+def test_rotors_are_left_to_numbers():
     rotor = Rotor("r", "j1", "l0", 1.0, 1.0, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     chain = _chain(("revolute", "0 0 1", "0 0 0"), ("revolute", "1 0 0", "0.5 0 0"))
     model = replace(chain, layout=replace(chain.layout, rotors=(rotor,)))
-    with pytest.raises(IdentificationError, match="as fast as another body"):
+    with pytest.raises(IdentificationError, match="neither rotors"):
         closed_form_base_parameters(model)
     assert base_parameters_of_robot(model).names == structural_base_parameters(model).names
     assert base_parameters_of_robot(chain).names == closed_form_base_parameters(chain).names

@@ -10,8 +10,11 @@ from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_states
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
-from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import (
+    closed_form_base_parameters,
+    structural_base_parameters,
+)
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.model import load_model
 

@@ -11,8 +11,12 @@ from support.robots.space_robot import REGROUPED, TABLE_5, TABLE_5_ORDER, TRUE, 
 
 from inertid_ros.core.arrays import r_factor
 from inertid_ros.core.inertial_parameters import NAMES
-from inertid_ros.identification.base_parameters.closed_form import minimal_parameters
-from inertid_ros.identification.base_parameters.kinematic_tree import KinematicTree, kinematic_tree, tidied
+from inertid_ros.identification.base_parameters.closed_form import (
+    KinematicTree,
+    kinematic_tree,
+    minimal_parameters,
+    tidied,
+)
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.robot.layout import ParameterLayout
 

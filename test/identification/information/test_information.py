@@ -9,7 +9,8 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import structural_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import IncrementalQR, compress
 from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.model import load_model
@@ -99,8 +100,7 @@ def _taken(matrix: np.ndarray, rows: int = ROWS) -> np.ndarray:
     for start in range(0, len(matrix), rows):
         batch = np.zeros((matrix.shape[1], rows))
         batch[:, : len(matrix[start : start + rows])] = matrix[start : start + rows].T
-        if not root.append(batch.copy()):
-            root.append_by_reflections(batch)
+        root.append(batch)
     return root.r_factor()
 
 

@@ -9,8 +9,12 @@ from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import r_factor, skew
 from inertid_ros.core.errors import ModelError
-from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters, minimal_parameters
-from inertid_ros.identification.base_parameters.kinematic_tree import KinematicTree, kinematic_tree
+from inertid_ros.identification.base_parameters.closed_form import (
+    KinematicTree,
+    closed_form_base_parameters,
+    kinematic_tree,
+    minimal_parameters,
+)
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.regressors.whole_body_equations import momentum_regressor
 from inertid_ros.robot.layout import ParameterLayout
