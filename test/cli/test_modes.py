@@ -251,6 +251,46 @@ def test_the_total_mass_is_met(folder, default):
     assert abs(bodies_of(default)[:, 0].sum() / mass - 1) > 0.01
 
 
+@pytest.mark.parametrize("key", ["com_distance.link0", "com_box.link0", "total_mass_range"])
+def test_centres_of_mass_and_the_total_mass_keep_bounds(folder, default, key):
+    """Bounds around the truth, or around the URDF's centre of mass, that a fit without them leaves."""
+    true, given = case().truth.body_prior, case().given.body_prior
+    centre, mass = true[0, 1:4] / true[0, 0], float(true[:, 0].sum())
+    com_of_urdf = given[0, 1:4] / given[0, 0]
+    free = bodies_of(default)[0]
+    bounds = {
+        "com_distance.link0": float(0.5 * np.linalg.norm(free[1:4] / free[0] - com_of_urdf)),
+        "com_box.link0": [*(centre - 1e-3), *(centre + 1e-3)],
+        "total_mass_range": [0.999 * mass, 1.001 * mass],
+    }
+    report = identify(folder, {f"constraints.{key}": bounds[key]})
+    assert error(report) < 0.02 and is_consistent(bodies_of(report)).all()
+
+    def excess(report):
+        body, whole = bodies_of(report)[0], bodies_of(report)[:, 0].sum()
+        com = body[1:4] / body[0]
+        return {
+            "com_distance.link0": np.linalg.norm(com - com_of_urdf) - bounds["com_distance.link0"],
+            "com_box.link0": np.abs(com - centre).max() - 1e-3,
+            "total_mass_range": abs(whole - mass) - 1e-3 * mass,
+        }[key]
+
+    assert excess(report) < 1e-8 < 1e-4 < excess(default)
+
+
+def test_bounds_that_contradict_one_another_are_named(folder, capsys):
+    part = {"link": "link0", "semi_axes": [0.1, 0.1, 0.1], "holds": "com"}
+    for settings, message in (
+        ({"total_mass": 3.0, "total_mass_range": [2.0, 4.0]}, "total_mass and total_mass_range are both given"),
+        ({"total_mass_range": [4.0, 4.0]}, "give the lowest first, or set total_mass"),
+        ({"com_box.link0": [0.0, 0.0, 0.0, 0.1, 0.0, 0.1]}, "give the lowest x, y, z, then the highest"),
+        ({"com_distance.link0": 0.1, "ellipsoids.part": part}, "hold the centre of mass of 'link0' twice"),
+        ({"com_distance.nowhere": 0.1}, "no moving link 'nowhere'"),
+    ):
+        identify(folder, {f"constraints.{key}": value for key, value in settings.items()}, status=2)
+        assert message in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def geared(tmp_path_factory):
     """As folder: the motor of the second joint is a body on the first link, and a belt turns with the last two."""

@@ -40,6 +40,9 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
         inside |= collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
     own: dict[str, tuple[inertial.Ellipsoid, ...]] = {}
     com_inside: dict[str, inertial.Ellipsoid] = {}
+    for link, distance in options.com_distance.items():
+        centre = inertial.mass_com_inertia(model.layout.all_bodies(model.prior)[_body(model.layout, link)]).com
+        com_inside[link] = inertial.Ellipsoid(centre, distance**2 * np.eye(3))
     for given in options.ellipsoids.values():
         axes = np.asarray(pin.rpy.rpyToMatrix(*given.rpy))
         ellipsoid = inertial.Ellipsoid.from_axes(np.array(given.centre), axes, np.array(given.semi_axes))
@@ -47,7 +50,7 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
             com_inside[given.link] = ellipsoid
         else:
             own[given.link] = (*own.get(given.link, ()), ellipsoid)
-    names = ("mass", "total_mass", "at_most", "fixed", "equal", "mirrored")
+    names = ("mass", "total_mass", "total_mass_range", "com_box", "at_most", "fixed", "equal", "mirrored")
     given_options = {name: getattr(options, name) for name in names}
     return Constraints(inside={**inside, **own}, com_inside=com_inside, **given_options)
 
@@ -98,6 +101,13 @@ class _Rows:
                 f" '{self.layout.names[-1]}'")
         return np.eye(self.layout.size)[self.columns[name]]
 
+    @property
+    def masses(self) -> Array:
+        """``(p,)`` row that adds the masses of links and rotors, without those of a controller's own model."""
+        row = np.zeros(self.layout.size)
+        row[: self.layout.rotor_end : inertial.BODY_PARAMETERS] = 1.0
+        return row
+
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
@@ -105,6 +115,16 @@ class _Rows:
             mass = np.eye(self.layout.size)[self.layout.body(body).start]
             rows += [(mass, -lowest, f"mass of {link} at least {lowest:g} kg")]
             rows += [(-mass, highest, f"mass of {link} at most {highest:g} kg")]
+        for link, box in constraints.com_box.items():
+            start = self.layout.body(_body(self.layout, link)).start
+            for axis, (lowest, highest) in enumerate(zip(box[:3], box[3:], strict=True)):
+                mass, moment = np.eye(self.layout.size)[[start, start + 1 + axis]]
+                name = f"centre of mass of {link} inside its box along {'xyz'[axis]}"
+                rows += [(moment - lowest * mass, 0.0, name), (highest * mass - moment, 0.0, name)]
+        if constraints.total_mass_range:
+            lowest, highest = constraints.total_mass_range
+            rows += [(self.masses, -lowest, f"total mass at least {lowest:g} kg")]
+            rows += [(-self.masses, highest, f"total mass at most {highest:g} kg")]
         for name, highest in constraints.at_most.items():
             rows += [(-self.column(name), highest, f"{name} at most {highest:g}")]
         for link, ellipsoids in constraints.inside.items():
@@ -131,9 +151,7 @@ class _Rows:
                 row[two.start + k] -= 1.0
                 rows += [(row, 0.0, f"{first} mirror image of {second}")]
         if constraints.total_mass:
-            row = np.zeros(self.layout.size)
-            row[: self.layout.inertial_size : inertial.BODY_PARAMETERS] = 1.0
-            rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
+            rows += [(self.masses, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
         return _stack(rows, self.layout.size)
 
 
