@@ -12,11 +12,13 @@ from .robot import CHANGING_TERMS, DRIVE_TERMS
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
 EQUATION_TYPES = ("force", *MOMENTUM_EQUATIONS)
 REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
+QUADRATIC_REGULARIZERS = ("pullback", "euclidean", "relative")
 SOLVERS = ("interior_point", "clarabel")
 PARAMETER_SCALINGS = ("metric", "prior", "none")
 WEIGHTINGS = ("none", "residual")
 RANKS = ("full", "gcv", "held_out", "variance", "auto")
 NULL_SPACES = ("prior", "zero")
+CONSISTENCIES = ("full", "semi")
 LOSSES = ("squares", "huber")
 _VARIANCE_LIMIT = 0.01  # of the source's study; the prior has about 0.1
 
@@ -154,8 +156,11 @@ class EllipsoidOptions:
 
 @attrs.frozen
 class ConstraintOptions:
-    """Known facts about the robot, beyond physical consistency."""
+    """Physical consistency, and known facts about the robot beyond it."""
 
+    consistency: str = option("full", "full: every body has a mass distribution; or for comparison semi: only mass and"
+        " rotational inertia are positive, which no body may have, so that controllers and simulators must not use the"
+        " result; it needs identify.regularizer euclidean, pullback or relative", choices=CONSISTENCIES)
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
     collision_margin: float = option(1.0, "factor on the axes of the ellipsoids of constraints.collision_shapes", 0.1,
         10.0)
@@ -184,6 +189,9 @@ class ConstraintOptions:
         for link, (lowest, highest) in self.mass.items():
             if lowest > highest:
                 raise ConfigurationError(f"mass.{link} is {lowest:g} to {highest:g}; give the lowest first")
+        if self.consistency == "semi" and (
+                self.collision_shapes or any(ellipsoid.holds == "mass" for ellipsoid in self.ellipsoids.values())):
+            raise ConfigurationError("consistency is semi, but mass inside ellipsoids needs full; correct one of them")
         if self.total_mass_range and self.total_mass_range[0] >= self.total_mass_range[1]:
             raise ConfigurationError(
                 f"total_mass_range is {list(self.total_mass_range)}; give the lowest first, or set total_mass")

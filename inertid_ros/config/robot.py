@@ -158,6 +158,9 @@ class RobotOptions:
     drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
     couplings: Mapping[str, CouplingOptions] = named(CouplingOptions, "drives that turn with several joints",
         "coupling_names")
+    rotor_inertias: Mapping[str, float] = named(float, "rotor inertia of a joint or coupling by its data sheet,"
+        " times the squared gear ratio; identification keeps it near this value instead of zero [kg m^2 or kg]",
+        "rotor_inertia_names", minimum=1e-12, maximum=1e6)
     rotors: Mapping[str, RotorOptions] = named(RotorOptions, "motors as separate bodies", "rotor_names")
     stribeck_speeds: Mapping[str, float] = named(float, "speed of a joint's Stribeck friction in place of 0.2 [rad/s or"
         " m/s]; identify.fit_stribeck_speed estimates it", "stribeck_joint_names", minimum=1e-9, maximum=1e6)
@@ -213,5 +216,9 @@ class RobotOptions:
             raise ConfigurationError("command_limits need base fixed without loads and contacts; remove command_limits")
         if self.carried_joints and self.base != "fixed":
             raise ConfigurationError("carried_joints need base fixed; correct one of them")
+        for name in self.rotor_inertias:
+            if name not in self.couplings and "rotor_inertia" not in self.drive_terms:
+                raise ConfigurationError(
+                    f"rotor_inertias.{name} needs rotor_inertia in drive_terms; add it, or remove rotor_inertias")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

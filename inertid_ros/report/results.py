@@ -42,8 +42,9 @@ _MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
-    "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale",
-    "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits", "command_delay_s")
+    "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "rotor_inertias",
+    "effort", "effort_scale", "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits",
+    "command_delay_s")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -288,7 +289,8 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
         "carried_joints": options.carried_joints,
         "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
-        "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
+        "rotors": layout.rotors, "rotor_inertias": options.rotor_inertias, "base": options.base,
+        "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
         "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
         "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,

@@ -157,6 +157,12 @@ class ParameterLayout:
         return self.inertial_size + len(self.drive_terms) * len(self.joints)
 
     @property
+    def rotor_inertias(self) -> Indices:
+        """Columns of the rotor inertia of joints, then of couplings."""
+        couplings = np.arange(self.coupling_start, self.term_start, len(COUPLING_TERMS))
+        return np.concatenate([np.arange(self.size)[self.drive("rotor_inertia")], couplings])
+
+    @property
     def term_start(self) -> int:
         """First column of the user terms; couplings end here."""
         return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)

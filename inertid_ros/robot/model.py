@@ -25,7 +25,7 @@ from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_l
 
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
 from .kinematics import TreeJoint, tree_joints
-from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
+from .layout import COUPLING_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
 from .recorded_joints import RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
@@ -51,7 +51,7 @@ class RobotModel:
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. The written URDF keeps the inertia
         of these links, so that an estimate minus ``body_locked`` must be consistent.
-    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
+    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero; rotor inertia of the options.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
     prior_name : what ``body_prior`` was made from, in messages.
     mimics : carried mimic joints, which move with joints of the robot, see :attr:`.RobotOptions.carried_joints`.
@@ -184,10 +184,11 @@ class RobotModel:
     def prior(self) -> Array:
         """Parameter vector ``(p,)`` of URDF and options as given, not made consistent."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
-        couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
+        couplings = np.zeros((len(self.layout.couplings), len(COUPLING_TERMS)))
+        couplings[:, 0] = [self.options.rotor_inertias.get(drive.name, 0.0) for drive in self.layout.couplings]
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
         bodies = [self.body_prior.ravel(), self.further_prior.ravel()]
-        return np.concatenate([*bodies, *drives, couplings, *terms])
+        return np.concatenate([*bodies, *drives, couplings.ravel(), *terms])
 
     @property
     def load_bodies(self) -> Array:
@@ -387,7 +388,9 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     check_contacts(model, contacts)
     return RobotModel(
         name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
-        body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
+        body_prior=prior, body_locked=body_locked,
+        drive_prior=urdf_joints.drive_prior(root, joints) | {
+            "rotor_inertia": np.array([options.rotor_inertias.get(joint, 0.0) for joint in joints])},
         limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels), mimics=mimics,
         held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints),
     )
@@ -451,6 +454,9 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
         for joint in coupling.joints:
             if joint not in joints:
                 raise ModelError(f"coupling '{name}': joint '{joint}' does not exist; the robot has {joints}")
+    for name in options.rotor_inertias:
+        if name not in (*joints, *options.couplings):
+            raise ModelError(f"rotor_inertias: no joint or coupling '{name}'; the robot has {joints}")
     terms = tuple(UserTerm.from_options(name, term) for name, term in options.terms.items())
     if problem := misnamed(terms, joints):
         raise ModelError(problem)

@@ -21,6 +21,7 @@ from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
     geodesic_distance,
     is_consistent,
+    mass_com_inertia,
     pseudo_inertia,
     uniform_ellipsoid,
 )
@@ -291,6 +292,19 @@ def test_bounds_that_contradict_one_another_are_named(folder, capsys):
         assert message in capsys.readouterr().err
 
 
+def test_semi_consistency_is_weaker_and_the_result_says_so(folder, capsys):
+    settings = {"identify.regularizer": "euclidean", "identify.prior_spread": 3.0}
+    full = identify(folder, settings)
+    identify(folder, {"constraints.consistency": "semi"}, status=2)
+    assert "set identify.regularizer=euclidean, or constraints.consistency=full" in capsys.readouterr().err
+    semi = identify(folder, settings | {"constraints.consistency": "semi"}, status=None)
+    mass, _, inertia = mass_com_inertia(bodies_of(semi))
+    assert (mass > 0).all() and (np.linalg.eigvalsh(inertia) > -1e-9).all()
+    assert is_consistent(bodies_of(full)).all() and used(semi, "constraints")["consistency"] == "semi"
+    assert max(report["train"]["relative_error"] for report in (semi, full)) < 0.01
+    assert semi["verdict"] == "do not use" and "only semi-consistent" in semi["reasons"][0]["message"]
+
+
 @pytest.fixture(scope="module")
 def geared(tmp_path_factory):
     """As folder: the motor of the second joint is a body on the first link, and a belt turns with the last two."""
@@ -329,6 +343,33 @@ def test_a_rotor_has_its_own_spread_around_its_drawing(geared):
     settings = {"robot.rotors": {"motor": wrong}, "robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"]}
     (rotor,) = identify(geared, {**settings, "identify.spread": {"motor": 1e-3}}, status=None)["rotors"]
     assert rotor["inertia"][2][2] == pytest.approx(7.9e-4, rel=0.1)
+
+
+@pytest.mark.parametrize("regularizer", ["entropic", "pullback", "riemannian"])
+def test_a_rotor_inertia_stays_near_its_data_sheet(folder, default, regularizer):
+    """That of the first joint, which the data do not tell from the inertia of its link; others follow the data."""
+    given = {"robot.rotor_inertias.joint0": 0.05, "identify.regularizer": regularizer}
+    report = identify(folder, given)
+    first, *others = (joint["rotor_inertia"] for joint in report["joints"])
+    assert first == pytest.approx(0.05, rel=0.2) and max(others) < 0.002 and error(report) < 0.02
+    lower, upper = report["joints"][0]["interval"]["rotor_inertia"]
+    assert 0 < lower < first < upper and default["joints"][0]["rotor_inertia"] == 0.0
+
+
+def test_the_rotor_inertia_of_a_coupling_has_a_prior(geared):
+    settings = {"robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"], "robot.rotor_inertias.belt": 0.4}
+    (free,) = identify(geared, settings)["couplings"]
+    (held,) = identify(geared, {**settings, "identify.prior_spread": 0.01}, status=None)["couplings"]
+    assert free["rotor_inertia"] == pytest.approx(0.3, rel=0.01) and 0.37 < held["rotor_inertia"] < 0.4
+
+
+def test_a_rotor_inertia_that_belongs_to_no_drive_is_refused(folder, capsys):
+    for settings, message in (
+        ({"robot.rotor_inertias.elbow": 0.1}, "rotor_inertias: no joint or coupling 'elbow'"),
+        ({"robot.rotor_inertias.joint0": 0.1, "robot.drive_terms": ["viscous"]}, "needs rotor_inertia in drive_terms"),
+    ):
+        identify(folder, settings, status=2)
+        assert message in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import RobotModel
 
 from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
-from .coordinates import Coordinates
+from .coordinates import IDENTITY, Coordinates
 
 
 @attrs.frozen
@@ -50,7 +50,8 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
             com_inside[given.link] = ellipsoid
         else:
             own[given.link] = (*own.get(given.link, ()), ellipsoid)
-    names = ("mass", "total_mass", "total_mass_range", "com_box", "at_most", "fixed", "equal", "mirrored")
+    names = (
+        "consistency", "mass", "total_mass", "total_mass_range", "com_box", "at_most", "fixed", "equal", "mirrored")
     given_options = {name: getattr(options, name) for name in names}
     return Constraints(inside={**inside, **own}, com_inside=com_inside, **given_options)
 
@@ -70,7 +71,7 @@ def constrained(
     Raises
     ------
     IdentificationError
-        An unknown link or column.
+        An unknown link or column, or semi-consistency under a regularizer that needs consistent bodies.
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
@@ -83,7 +84,8 @@ def constrained(
         inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
         equalities=convex_program.equalities + _normalised(equalities, coordinates),
         blocks=convex_program.blocks + _com_blocks(constraints, coordinates))
-    return _split(physical, constraints, coordinates)
+    split = _split(physical, constraints, coordinates)
+    return _semi_consistent(split, coordinates) if constraints.consistency == "semi" else split
 
 
 class _Rows:
@@ -223,3 +225,31 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
     length = np.linalg.norm(inside.matrix, axis=1)
     inside = LinearConstraints(inside.matrix / length[:, None], inside.shift / length, inside.names)
     return replace(wide, inequalities=wide.inequalities + inside, blocks=wide.blocks + blocks)
+
+
+def _semi_consistent(convex_program: ConvexProgram, coordinates: Coordinates) -> ConvexProgram:
+    """Require positive mass and rotational inertia alone ([Wensing2018]_ def. 4) in place of consistent bodies.
+
+    A body is semi-consistent if and only if it is a consistent body plus a positive semidefinite rotational inertia,
+    the six further columns of every body. ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` of [Wensing2018]_ thm. 1 is equivalent.
+    """
+    layout, bodies = coordinates.layout, len(convex_program.body_weights)
+    start, size = layout.size, layout.size + 6 * bodies
+    basis = inertial.PSEUDO_INERTIA_BASIS.reshape(inertial.BODY_PARAMETERS, 16).T
+    inertia = np.zeros((16, 6))  # of a 3 x 3 matrix in the upper left of a block
+    for k, (row, column) in enumerate(inertial.INERTIA_ELEMENTS):
+        inertia[[4 * row + column, 4 * column + row], k] = 1.0
+    blocks = MatrixInequalities.none(size)
+    for body, name in enumerate(layout.body_names):
+        columns, further = layout.body(body), slice(start + 6 * body, start + 6 * (body + 1))
+        normalise = coordinates.matrix[columns, columns]
+        scale = np.trace(inertial.mass_com_inertia(normalise @ IDENTITY).inertia)
+        rest, addition = np.zeros((10, size)), np.zeros((1, 16, size))
+        rest[:, columns] = np.eye(10)
+        rest[:, further] = -scale * np.linalg.inv(normalise)[:, 4:]
+        addition[0, :, further] = inertia
+        names = (f"semi-consistency of {name}",)
+        blocks += MatrixInequalities((basis @ rest)[None], np.zeros((1, 4, 4)), names)
+        blocks += MatrixInequalities(addition, np.diag([0.0, 0.0, 0.0, 1.0])[None], names)
+    wide = convex_program.over(np.eye(start, size))
+    return replace(wide, body_weights=np.zeros(0), blocks=wide.blocks + blocks)
