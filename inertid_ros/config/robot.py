@@ -33,11 +33,23 @@ TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
 class CouplingOptions:
     """Drive that turns with several joints and has its own rotor and friction."""
 
-    joints: tuple[str, ...] = option(REQUIRED, "two or more joints that the drive turns with", of=tuple[str, ...])
-    ratios: tuple[float, ...] = option(REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]",
+    joints: tuple[str, ...] = option((), "two or more joints that the drive turns with")
+    ratios: tuple[float, ...] = option((), "turns of the drive per turn of each of these joints [1 or rad/m]",
         -1e6, 1e6, of=tuple[float, ...])
+    position: str = option("", "in place of joints and ratios: formula of the drive's position, if its ratios change"
+        " with the pose, such as 50*q[\"elbow\"] + 8*sin(q[\"wrist\"])")
 
     def __attrs_post_init__(self) -> None:
+        if self.position:
+            try:
+                used = Expression(self.position, ("q",)).used
+            except ValueError as error:
+                raise ConfigurationError(f"position: {error}") from None
+            if not used or ("q", "") in used:
+                raise ConfigurationError(f'position is {self.position}; name the joint of every q, as in q["elbow"]')
+            if self.joints or self.ratios:
+                raise ConfigurationError("position is given, and joints or ratios; remove joints and ratios")
+            return
         if len(self.joints) < 2 or len(set(self.joints)) != len(self.joints):
             raise ConfigurationError(f"joints is {list(self.joints)}; give two or more, each once")
         if len(self.ratios) != len(self.joints):

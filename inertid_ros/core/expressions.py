@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # configurations are read, and their formulas checked, without NumPy
     from .arrays import Array
 
-_MAX_FORMULA_LENGTH = 500  # characters
+_MAX_FORMULA_LENGTH, _MAX_FORMULA_DEPTH = 4000, 100  # characters, operations within operations
 _MAX_CONSTANT = 1e300
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -26,6 +26,10 @@ FUNCTIONS = {
     "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
 }
 """Functions in formulas: name, mapped to its NumPy name and its number of arguments."""
+_DERIVATIVES = {
+    "sin": "cos({0})", "cos": "-sin({0})", "tan": "1/cos({0})**2", "exp": "exp({0})", "log": "1/({0})",
+    "sqrt": "0.5/sqrt({0})", "tanh": "1 - tanh({0})**2",
+}
 CONSTANTS = {"pi": math.pi}
 
 
@@ -54,11 +58,11 @@ class Expression:
         try:
             if len(text) > _MAX_FORMULA_LENGTH:
                 raise ValueError(f"is longer than {_MAX_FORMULA_LENGTH} characters")
-            self._check(self._tree)
+            self._check(self._tree, _MAX_FORMULA_DEPTH)
         except (SyntaxError, RecursionError, MemoryError):
-            raise ValueError(f"'{text}' is not a formula; write for example sin(q) or abs(v)*v") from None
+            raise ValueError(f"'{text[:100]}' is not a formula; write for example sin(q) or abs(v)*v") from None
         except ValueError as error:
-            raise ValueError(f"'{text}' {error}") from None
+            raise ValueError(f"'{text[:100]}' {error}") from None
 
     def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
         """Values ``(N,)`` from ``signals[name]`` of the joint and ``others[name][joint]`` of others, ``(N,)`` each."""
@@ -68,12 +72,21 @@ class Expression:
             value = self._value(self._tree, signals, others)
         return np.broadcast_to(np.asarray(value, dtype=float), np.shape(next(iter(signals.values()))))
 
+    def derivative(self, signal: str, joint: str) -> str:
+        """Formula of the partial derivative by ``signal["joint"]``; ``0`` if the formula does not depend on it.
+
+        Raises ValueError: the formula has a function without a smooth derivative, such as ``abs``.
+        """
+        return ast.unparse(ast.parse(_derivative(self._tree, signal, joint), mode="eval"))
+
     @cached_property
     def _tree(self) -> ast.expr:
         return ast.parse(self.text.strip(), mode="eval").body
 
-    def _check(self, node: ast.AST) -> None:
+    def _check(self, node: ast.AST, depth: int) -> None:
         """Raise ValueError for a node that is not allowed; collect the signals."""
+        if depth == 0:
+            raise ValueError("is nested too deeply")
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 if abs(number) > _MAX_CONSTANT:
@@ -87,7 +100,7 @@ class Expression:
                 raise ValueError('names another joint without quotes; write q["joint"]')
             case _:
                 for part in _operation(node)[1]:
-                    self._check(part)
+                    self._check(part, depth - 1)
 
     def _use(self, signal: str, joint: str) -> None:
         if signal not in self.signals:
@@ -124,3 +137,46 @@ def _operation(node: ast.AST) -> tuple[Callable[..., Any] | str, list[ast.expr]]
                 raise ValueError(f"gives {len(arguments)} values to {name}")
             return numpy_name, arguments
     raise ValueError("holds more than numbers, signals, + - * / ** and functions")
+
+
+def _derivative(node: ast.expr, signal: str, joint: str) -> str:
+    """Text of the partial derivative, without terms that are zero and factors that are one."""
+    match node:
+        case ast.Constant() | ast.Name():
+            return "0"
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=other)):
+            return "1" if (name, other) == (signal, joint) else "0"
+    parts = _operation(node)[1]
+    texts, slopes = [ast.unparse(part) for part in parts], [_derivative(part, signal, joint) for part in parts]
+    if not any(slope != "0" for slope in slopes):
+        return "0"
+    match node:
+        case ast.UnaryOp(op=ast.UAdd()) | ast.BinOp(op=ast.Add()):
+            return _sum(*slopes)
+        case ast.UnaryOp(op=ast.USub()):
+            return _product("-1", slopes[0])
+        case ast.BinOp(op=ast.Sub()):
+            return _sum(slopes[0], _product("-1", slopes[1]))
+        case ast.BinOp(op=ast.Mult()):
+            return _sum(_product(slopes[0], texts[1]), _product(texts[0], slopes[1]))
+        case ast.BinOp(op=ast.Div()):
+            return _sum(
+                _product(slopes[0], f"1/({texts[1]})"), _product("-1", texts[0], slopes[1], f"1/({texts[1]})**2"))
+        case ast.BinOp(op=ast.Pow()):
+            base, exponent = texts
+            lower = f"({base})**({exponent} - 1)" if exponent != "2" else base
+            return _sum(
+                _product(exponent, lower, slopes[0]), _product(f"({base})**({exponent})", f"log({base})", slopes[1]))
+        case ast.Call(func=ast.Name(id=name)) if name in _DERIVATIVES:
+            return _product(_DERIVATIVES[name].format(*texts), slopes[0])
+    raise ValueError(f"'{ast.unparse(node)}' has no smooth derivative; use {', '.join(_DERIVATIVES)}")
+
+
+def _sum(*terms: str) -> str:
+    kept = [f"({term})" for term in terms if term != "0"]
+    return " + ".join(kept) or "0"
+
+
+def _product(*factors: str) -> str:
+    kept = [f"({factor})" for factor in factors if factor != "1"]
+    return "0" if "0" in factors else "*".join(kept) or "1"

@@ -45,6 +45,7 @@ _ROBOT_KEYS = (
     "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "rotor_inertias",
     "effort", "effort_scale", "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits",
     "command_delay_s")
+_TERM_KEYS = ("joint", "expressions", "non_negative", "values", "always")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -286,13 +287,16 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
+    terms = [{"name": term.name, **{key: getattr(term, key) for key in _TERM_KEYS}}
+        for term in layout.terms if not term.labels]
+    posed = [{"name": name, "position": drive.position} for name, drive in options.couplings.items() if drive.position]
     return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
         "carried_joints": options.carried_joints,
-        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
+        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": [*layout.couplings, *posed],
         "rotors": layout.rotors, "rotor_inertias": options.rotor_inertias, "base": options.base,
         "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": layout.terms,
+        "wheels": wheels, "effort": options.effort, "effort_scale": options.effort_scale, "terms": terms,
         "command_kp": options.command_kp, "command_kd": options.command_kd, "command_limits": options.command_limits,
         "command_gain_factors": options.command_gain_factors, "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,

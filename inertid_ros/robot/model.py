@@ -25,7 +25,7 @@ from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_l
 
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
 from .kinematics import TreeJoint, tree_joints
-from .layout import COUPLING_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
+from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
 from .recorded_joints import RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
@@ -184,11 +184,14 @@ class RobotModel:
     def prior(self) -> Array:
         """Parameter vector ``(p,)`` of URDF and options as given, not made consistent."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
-        couplings = np.zeros((len(self.layout.couplings), len(COUPLING_TERMS)))
-        couplings[:, 0] = [self.options.rotor_inertias.get(drive.name, 0.0) for drive in self.layout.couplings]
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
         bodies = [self.body_prior.ravel(), self.further_prior.ravel()]
-        return np.concatenate([*bodies, *drives, couplings.ravel(), *terms])
+        couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
+        prior = np.concatenate([*bodies, *drives, couplings, *terms])
+        for column in self.layout.rotor_inertias:
+            if column >= self.layout.coupling_start:
+                prior[column] = self.options.rotor_inertias.get(self.layout.names[column].rpartition(".")[0], 0.0)
+        return prior
 
     @property
     def load_bodies(self) -> Array:
@@ -457,13 +460,19 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
     for name in options.rotor_inertias:
         if name not in (*joints, *options.couplings):
             raise ModelError(f"rotor_inertias: no joint or coupling '{name}'; the robot has {joints}")
-    terms = tuple(UserTerm.from_options(name, term) for name, term in options.terms.items())
-    if problem := misnamed(terms, joints):
+    terms = [UserTerm.from_options(name, term) for name, term in options.terms.items()]
+    posed = {name: drive.position for name, drive in options.couplings.items() if drive.position}
+    try:
+        terms += [UserTerm.of_coupling(name, position) for name, position in posed.items()]
+        problem = misnamed(terms, joints)
+    except ValueError as error:
+        raise ModelError(f"couplings: position {error}") from None
+    if problem:
         raise ModelError(problem)
     speeds = [options.stribeck_speeds.get(joint, STRIBECK_SPEED) for joint in joints if options.stribeck_speeds]
     return ParameterLayout(
         links, joints, options.drive_terms,
-        tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
-        tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), terms,
+        tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items() if drive.joints),
+        tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), tuple(terms),
         options.effort == "gravity_compensated",
     )

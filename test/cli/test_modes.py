@@ -345,6 +345,34 @@ def test_a_rotor_has_its_own_spread_around_its_drawing(geared):
     assert rotor["inertia"][2][2] == pytest.approx(7.9e-4, rel=0.1)
 
 
+def test_a_motor_turns_with_joints_at_ratios_that_depend_on_the_pose(tmp_path, capsys):
+    """A crank between the last two joints, whose rotor needs the derivative of its ratios, too."""
+    joints = case().truth.joint_names
+    (tmp_path / "given.urdf").write_text(case().given.urdf)
+    model, data = case().truth.pinocchio, case().truth.pinocchio.createData()
+    for seed, name in enumerate("ab"):
+        rng, time = np.random.default_rng(seed), np.arange(0.0, 10.0, 0.01)
+        q, v, a = random_motion(rng, 3).sample(time)
+        (_, one, two), (_, v1, v2) = q.T, v.T
+        ratios = np.stack([0 * one, 2 + np.cos(one) * two, np.sin(one)], axis=1)
+        speed = np.sum(ratios * v, axis=1)
+        bend = 2 * np.cos(one) * v1 * v2 - np.sin(one) * two * v1**2
+        motor = 0.3 * (np.sum(ratios * a, axis=1) + bend) + 2.0 * speed + 1.5 * np.sign(speed)
+        effort = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+        effort += ratios * motor[:, None] + 0.3 * v + 0.01 * rng.normal(size=v.shape)
+        write_npz(Recording(joints, time, q, effort, velocity=v, name=name), tmp_path / f"{name}.npz")
+    position = f'2*q["{joints[1]}"] + sin(q["{joints[1]}"])*q["{joints[2]}"]'
+    settings = {"robot.couplings": {"crank": {"position": position}}, "robot.drive_terms": ["viscous"]}
+    report = identify(tmp_path, settings)
+    (crank,) = report["couplings"]
+    assert crank["position"] == position and crank["joints"] == list(joints[1:]) and report["terms"] == []
+    assert [crank[term] for term in ("rotor_inertia", "viscous", "coulomb")] == pytest.approx([0.3, 2.0, 1.5], rel=0.02)
+    assert is_consistent(bodies_of(report)).all() and error(report) < 0.03
+    capsys.readouterr()
+    assert cli.main(["validate", str(tmp_path / "result"), str(tmp_path / "b.npz"), "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["validation"]["relative_error"] < 0.02
+
+
 @pytest.mark.parametrize("regularizer", ["entropic", "pullback", "riemannian"])
 def test_a_rotor_inertia_stays_near_its_data_sheet(folder, default, regularizer):
     """That of the first joint, which the data do not tell from the inertia of its link; others follow the data."""
