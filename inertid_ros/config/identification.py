@@ -18,7 +18,6 @@ PARAMETER_SCALINGS = ("metric", "prior", "none")
 WEIGHTINGS = ("none", "residual")
 RANKS = ("full", "gcv", "held_out", "variance", "auto")
 NULL_SPACES = ("prior", "zero")
-CONSISTENCIES = ("full", "semi")
 LOSSES = ("squares", "huber")
 _VARIANCE_LIMIT = 0.01  # of the source's study; the prior has about 0.1
 
@@ -160,7 +159,7 @@ class ConstraintOptions:
 
     consistency: str = option("full", "full: every body has a mass distribution; or for comparison semi: only mass and"
         " rotational inertia are positive, which no body may have, so that controllers and simulators must not use the"
-        " result; it needs identify.regularizer euclidean, pullback or relative", choices=CONSISTENCIES)
+        " result; it needs identify.regularizer euclidean, pullback or relative", choices=("full", "semi"))
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
     collision_margin: float = option(1.0, "factor on the axes of the ellipsoids of constraints.collision_shapes", 0.1,
         10.0)

@@ -100,6 +100,15 @@ class PlateOptions:
 
 
 @attrs.frozen
+class MarkerOptions:
+    """A marker of motion capture on a segment."""
+
+    link: str = option(REQUIRED, "link of the URDF that carries the marker", of=str)
+    xyz: tuple[float, ...] = option(REQUIRED, "place of the marker in the frame of the link [m]", -100.0, 100.0,
+        of=TRIPLE)
+
+
+@attrs.frozen
 class WheelOptions:
     """A reaction wheel of a free base."""
 
@@ -209,6 +218,8 @@ class RobotOptions:
         " their wrench in recordings", "contact_names")
     plates: Mapping[str, PlateOptions] = named(PlateOptions, "force plates fixed in the world, by the name of their"
         " wrench in recordings", "plate_names")
+    markers: Mapping[str, MarkerOptions] = named(MarkerOptions, "markers of motion capture, by their names in C3D and"
+        " TRC files, whose places give the poses of segments; three or more on every link", "marker_names")
     wheels: Mapping[str, WheelOptions] = named(WheelOptions, "reaction wheels of a free base, by the name of their"
         " joint in recordings", "wheel_names")
 
@@ -232,5 +243,10 @@ class RobotOptions:
             if name not in self.couplings and "rotor_inertia" not in self.drive_terms:
                 raise ConfigurationError(
                     f"rotor_inertias.{name} needs rotor_inertia in drive_terms; add it, or remove rotor_inertias")
+        if self.markers and self.base != "segments":
+            raise ConfigurationError("markers need measured segments; set base to segments")
+        links = [marker.link for marker in self.markers.values()]
+        if few := [link for link in links if links.count(link) < 3]:
+            raise ConfigurationError(f"markers: '{few[0]}' has {links.count(few[0])}; give three or more per link")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

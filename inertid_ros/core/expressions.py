@@ -26,10 +26,13 @@ FUNCTIONS = {
     "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
 }
 """Functions in formulas: name, mapped to its NumPy name and its number of arguments."""
-_DERIVATIVES = {
-    "sin": "cos({0})", "cos": "-sin({0})", "tan": "1/cos({0})**2", "exp": "exp({0})", "log": "1/({0})",
-    "sqrt": "0.5/sqrt({0})", "tanh": "1 - tanh({0})**2",
+_SLOPES: dict[type | str, tuple[str, ...]] = {
+    ast.Add: ("1", "1"), ast.Sub: ("1", "-1"), ast.Mult: ("{1}", "{0}"), ast.Div: ("1/({1})", "-({0})/({1})**2"),
+    ast.Pow: ("({1})*({0})**({1} - 1)", "({0})**({1})*log({0})"), ast.UAdd: ("1",), ast.USub: ("-1",),
+    "sin": ("cos({0})",), "cos": ("-sin({0})",), "tan": ("1/cos({0})**2",), "exp": ("exp({0})",), "log": ("1/({0})",),
+    "sqrt": ("0.5/sqrt({0})",), "tanh": ("1 - tanh({0})**2",),
 }
+"""Derivative of each smooth operation by each of its operands ``{0}`` and ``{1}``."""
 CONSTANTS = {"pi": math.pi}
 
 
@@ -140,43 +143,17 @@ def _operation(node: ast.AST) -> tuple[Callable[..., Any] | str, list[ast.expr]]
 
 
 def _derivative(node: ast.expr, signal: str, joint: str) -> str:
-    """Text of the partial derivative, without terms that are zero and factors that are one."""
+    """Text of the partial derivative by the chain rule, without terms that are zero and factors that are one."""
     match node:
         case ast.Constant() | ast.Name():
             return "0"
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=other)):
             return "1" if (name, other) == (signal, joint) else "0"
     parts = _operation(node)[1]
-    texts, slopes = [ast.unparse(part) for part in parts], [_derivative(part, signal, joint) for part in parts]
-    if not any(slope != "0" for slope in slopes):
-        return "0"
-    match node:
-        case ast.UnaryOp(op=ast.UAdd()) | ast.BinOp(op=ast.Add()):
-            return _sum(*slopes)
-        case ast.UnaryOp(op=ast.USub()):
-            return _product("-1", slopes[0])
-        case ast.BinOp(op=ast.Sub()):
-            return _sum(slopes[0], _product("-1", slopes[1]))
-        case ast.BinOp(op=ast.Mult()):
-            return _sum(_product(slopes[0], texts[1]), _product(texts[0], slopes[1]))
-        case ast.BinOp(op=ast.Div()):
-            return _sum(
-                _product(slopes[0], f"1/({texts[1]})"), _product("-1", texts[0], slopes[1], f"1/({texts[1]})**2"))
-        case ast.BinOp(op=ast.Pow()):
-            base, exponent = texts
-            lower = f"({base})**({exponent} - 1)" if exponent != "2" else base
-            return _sum(
-                _product(exponent, lower, slopes[0]), _product(f"({base})**({exponent})", f"log({base})", slopes[1]))
-        case ast.Call(func=ast.Name(id=name)) if name in _DERIVATIVES:
-            return _product(_DERIVATIVES[name].format(*texts), slopes[0])
-    raise ValueError(f"'{ast.unparse(node)}' has no smooth derivative; use {', '.join(_DERIVATIVES)}")
-
-
-def _sum(*terms: str) -> str:
-    kept = [f"({term})" for term in terms if term != "0"]
-    return " + ".join(kept) or "0"
-
-
-def _product(*factors: str) -> str:
-    kept = [f"({factor})" for factor in factors if factor != "1"]
-    return "0" if "0" in factors else "*".join(kept) or "1"
+    inner = [_derivative(part, signal, joint) for part in parts]
+    outer = _SLOPES.get(node.func.id if isinstance(node, ast.Call) else type(node.op), ())  # type: ignore[attr-defined]
+    if not outer and any(slope != "0" for slope in inner):
+        raise ValueError(f"'{ast.unparse(node)}' has no smooth derivative; write a smooth formula")
+    texts = [ast.unparse(part) for part in parts]
+    terms = [[rule.format(*texts), slope] for rule, slope in zip(outer, inner, strict=False) if slope != "0"]
+    return " + ".join("*".join(f"({factor})" for factor in term if factor != "1") or "1" for term in terms) or "0"

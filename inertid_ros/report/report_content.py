@@ -163,15 +163,11 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     quantities = estimate.parameters, estimate.standard_deviation, estimate.interval
     linear = [{**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
         for coupling, values, deviation, interval in zip(layout.couplings, *map(by_term, quantities), strict=True)]
-    posed = []
-    for index, term in enumerate(layout.terms):
-        if term.labels:
-            values, deviation, interval = (
-                dict(zip(term.labels, quantity[layout.term(index)], strict=True)) for quantity in quantities)
-            posed.append({"name": term.name, "joints": list(term.by_joint), "ratios": [],
-                "position": estimate.model.options.couplings[term.name].position, **values,
-                "standard_deviation": deviation, "interval": interval})
-    return linear + posed
+    posed = [(term, [dict(zip(term.labels, quantity[layout.term(index)], strict=True)) for quantity in quantities])
+        for index, term in enumerate(layout.terms) if term.labels]
+    return linear + [{"name": term.name, "joints": list(term.by_joint), "ratios": [], **values,
+        "position": estimate.model.options.couplings[term.name].position, "standard_deviation": deviation,
+        "interval": interval} for term, (values, deviation, interval) in posed]
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:

@@ -43,8 +43,8 @@ _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
     "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "rotor_inertias",
-    "effort", "effort_scale", "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits",
-    "command_delay_s")
+    "effort", "effort_scale", "joint_names", "markers", "command_kp", "command_kd", "command_gain_factors",
+    "command_limits", "command_delay_s")
 _TERM_KEYS = ("joint", "expressions", "non_negative", "values", "always")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
@@ -301,7 +301,8 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "command_gain_factors": options.command_gain_factors, "command_delay_s": options.command_delay_s,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
-        "joint_names": options.joint_names}
+        "joint_names": options.joint_names,
+        "markers": {name: attrs.asdict(marker) for name, marker in options.markers.items()}}
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:

@@ -84,10 +84,9 @@ class UserTerm:
     @property
     def by_joint(self) -> dict[str, tuple[str, ...]]:
         """``k`` formulas for each joint on which the term acts."""
-        count = len(self.expressions)
-        further = {joint: self.further_expressions[i * count : (i + 1) * count]
-            for i, joint in enumerate(self.further_joints)}
-        return {self.joint: self.expressions, **further}
+        every, count = self.expressions + self.further_expressions, len(self.expressions)
+        joints = enumerate((self.joint, *self.further_joints))
+        return {joint: every[i * count : (i + 1) * count] for i, joint in joints}
 
     @cached_property
     def formulas(self) -> dict[str, tuple[Expression, ...]]:
@@ -207,9 +206,8 @@ class ParameterLayout:
     @property
     def rotor_inertias(self) -> Indices:
         """Columns of the rotor inertia of joints, then of couplings."""
-        couplings = np.arange(self.coupling_start, self.term_start, len(COUPLING_TERMS))
-        posed = [self.term(index).start for index, term in enumerate(self.terms) if term.labels]
-        return np.concatenate([np.arange(self.size)[self.drive("rotor_inertia")], couplings, posed]).astype(int)
+        names = self.names[self.inertial_size :]
+        return self.inertial_size + np.flatnonzero([name.endswith(".rotor_inertia") for name in names])
 
     @property
     def term_start(self) -> int:

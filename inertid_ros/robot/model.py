@@ -26,11 +26,10 @@ from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_l
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
 from .kinematics import TreeJoint, tree_joints
 from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
-from .recorded_joints import RecordedJoints
+from .recorded_joints import POSE, RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
 GIVEN_URDF = "URDF as given"
-POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")  # parts of the pose of a segment in recordings [m, 1]
 _log = logging.getLogger(__name__)
 
 
@@ -119,7 +118,8 @@ class RobotModel:
     def recorded_joints(self) -> RecordedJoints:
         """Movable joints, then wheels, with their names in recordings; for segments, the numbers of their poses."""
         poses = tuple(f"{link}.{part}" for link in self.link_names for part in POSE) if self.segmented else ()
-        return RecordedJoints(poses + self.joint_names + self.wheels.names, self.options.joint_names)
+        names = poses + self.joint_names + self.wheels.names
+        return RecordedJoints(names, self.options.joint_names, self.options.markers)
 
     @property
     def joints(self) -> int:
@@ -187,11 +187,10 @@ class RobotModel:
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
         bodies = [self.body_prior.ravel(), self.further_prior.ravel()]
         couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
-        prior = np.concatenate([*bodies, *drives, couplings, *terms])
-        for column in self.layout.rotor_inertias:
-            if column >= self.layout.coupling_start:
-                prior[column] = self.options.rotor_inertias.get(self.layout.names[column].rpartition(".")[0], 0.0)
-        return prior
+        given = {f"{name}.rotor_inertia": value for name, value in self.options.rotor_inertias.items()}
+        names = self.layout.names[self.layout.coupling_start :]
+        further = [given.get(*pair) for pair in zip(names, np.concatenate([couplings, *terms]), strict=True)]
+        return np.concatenate([*bodies, *drives, further])
 
     @property
     def load_bodies(self) -> Array:

@@ -236,9 +236,7 @@ def _semi_consistent(convex_program: ConvexProgram, coordinates: Coordinates) ->
     layout, bodies = coordinates.layout, len(convex_program.body_weights)
     start, size = layout.size, layout.size + 6 * bodies
     basis = inertial.PSEUDO_INERTIA_BASIS.reshape(inertial.BODY_PARAMETERS, 16).T
-    inertia = np.zeros((16, 6))  # of a 3 x 3 matrix in the upper left of a block
-    for k, (row, column) in enumerate(inertial.INERTIA_ELEMENTS):
-        inertia[[4 * row + column, 4 * column + row], k] = 1.0
+    inertias = np.pad(inertial.inertia_about_origin(np.eye(10)[4:]), ((0, 0), (0, 1), (0, 1)))
     blocks = MatrixInequalities.none(size)
     for body, name in enumerate(layout.body_names):
         columns, further = layout.body(body), slice(start + 6 * body, start + 6 * (body + 1))
@@ -247,7 +245,7 @@ def _semi_consistent(convex_program: ConvexProgram, coordinates: Coordinates) ->
         rest, addition = np.zeros((10, size)), np.zeros((1, 16, size))
         rest[:, columns] = np.eye(10)
         rest[:, further] = -scale * np.linalg.inv(normalise)[:, 4:]
-        addition[0, :, further] = inertia
+        addition[0, :, further] = inertias.reshape(6, 16).T
         names = (f"semi-consistency of {name}",)
         blocks += MatrixInequalities((basis @ rest)[None], np.zeros((1, 4, 4)), names)
         blocks += MatrixInequalities(addition, np.diag([0.0, 0.0, 0.0, 1.0])[None], names)

@@ -151,16 +151,13 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         targets.append(root[:, :inertial] @ centre.ravel())
     # A quadratic program has no barriers, so point masses have plain bounds.
     barrier = 0.0 if regularization.regularizer == "point_mass" else _DRIVE_BARRIER_SHARE * regularization.drive_weight
-    barriers = np.full(len(positive), barrier)
-    rotors = list(regularization.rotors)
-    linear[rotors] = 0.0
-    if regularization.rotors_diverge:
-        linear[rotors] = regularization.weight
-        barriers[np.isin(positive, rotors)] = regularization.weight
-        constant -= regularization.weight * len(rotors)
-    else:
-        rows.append(np.sqrt(regularization.weight) * np.eye(size)[rotors])
-        targets.append(np.full(len(rotors), np.sqrt(regularization.weight)))
+    rotors, weight, diverge = list(regularization.rotors), regularization.weight, regularization.rotors_diverge
+    barriers = np.where(np.isin(positive, rotors) & diverge, weight, barrier)
+    linear[rotors] = weight if diverge else 0.0
+    constant -= weight * len(rotors) if diverge else 0.0
+    if not diverge:
+        rows.append(np.sqrt(weight) * np.eye(size)[rotors])
+        targets.append(np.full(len(rotors), np.sqrt(weight)))
     return ConvexProgram(
         R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
         positive_weights=barriers, inequalities=LinearConstraints.none(size),
