@@ -58,7 +58,7 @@ struct Step {
   double number = 0.0;
 };
 
-inline constexpr std::size_t kMaxLength = 500;  // characters of a formula, and so a bound on its stack
+inline constexpr std::size_t kMaxLength = 4000;  // characters of a formula, and so a bound on its stack
 
 inline double evaluate(const std::vector<Step> & formula, const Signals & signals) {
   std::array<double, kMaxLength> stack;

@@ -157,6 +157,8 @@ def _columns_by_cause(layout: ParameterLayout) -> dict[str, Indices]:
     every = np.arange(layout.size)
     coupled = every[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
     friction = [COUPLING_TERMS.index(term) for term in FRICTION_TERMS if term in COUPLING_TERMS]
+    posed = [every[layout.term(index)] for index, term in enumerate(layout.terms) if term.labels]
+    coupled = np.vstack([coupled, *posed])
     return {
         "bodies": every[: layout.body_size],
         "rotors": np.concatenate([every[layout.body_size : layout.rotor_end], every[layout.drive("rotor_inertia")],
@@ -166,7 +168,7 @@ def _columns_by_cause(layout: ParameterLayout) -> dict[str, Indices]:
             [*(every[layout.drive(term)] for term in FRICTION_TERMS), coupled[:, friction].ravel()]),
         "offset": every[layout.drive("offset")],
         "stiffness": every[layout.drive("stiffness")],
-        "user terms": every[layout.term_start :]}
+        "user terms": np.setdiff1d(every[layout.term_start :], coupled)}
 
 
 def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> Plan:

@@ -92,11 +92,12 @@ EFFECTS = (
     Effect("robot.command_delay_s", {"identify.remove_delay": (True,)}),
     Effect("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
     Effect("prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
-        " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",
+        " robot.plates robot.effort_scale robot.terms robot.couplings robot.rotor_inertias robot.stribeck_speeds"
+        " identify.drive_weight",
         {"identify.equations": ("force",)}),
     Effect("prepare.base", {"robot.base": ("free",)}),
     Effect("prepare.motion_from prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.check"
-        " robot.locked_joints robot.drive_terms robot.couplings robot.stribeck_speeds robot.terms"
+        " robot.locked_joints robot.drive_terms robot.couplings robot.rotor_inertias robot.stribeck_speeds robot.terms"
         " robot.effort_scale identify.drive_weight", {"robot.base": ("fixed", "free")}),
     Effect("prepare.base.imu_frame", {"prepare.base.motion_from": ("imu",)}),
     Effect("prepare.wrenches.reversed", {"robot.contacts": GIVEN, "robot.plates": GIVEN}),

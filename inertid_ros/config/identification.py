@@ -6,12 +6,13 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import REQUIRED, TRIPLE, named, option, vector
+from .option_fields import REQUIRED, SIX, TRIPLE, named, option, vector
 from .robot import CHANGING_TERMS, DRIVE_TERMS
 
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
 EQUATION_TYPES = ("force", *MOMENTUM_EQUATIONS)
 REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
+QUADRATIC_REGULARIZERS = ("pullback", "euclidean", "relative")
 SOLVERS = ("interior_point", "clarabel")
 PARAMETER_SCALINGS = ("metric", "prior", "none")
 WEIGHTINGS = ("none", "residual")
@@ -149,8 +150,11 @@ class EllipsoidOptions:
 
 @attrs.frozen
 class ConstraintOptions:
-    """Known facts about the robot, beyond physical consistency."""
+    """Physical consistency, and known facts about the robot beyond it."""
 
+    consistency: str = option("full", "full: every body has a mass distribution; or for comparison semi: only mass and"
+        " rotational inertia are positive, which no body may have, so that controllers and simulators must not use the"
+        " result; it needs identify.regularizer euclidean, pullback or relative", choices=("full", "semi"))
     collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
     collision_margin: float = option(1.0, "factor on the axes of the ellipsoids of constraints.collision_shapes", 0.1,
         10.0)
@@ -160,6 +164,12 @@ class ConstraintOptions:
     mass: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lowest and highest mass of a link [kg]",
         "mass_link_names", minimum=0.0, maximum=1e6)
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)
+    total_mass_range: tuple[float, ...] = option((), "lowest and highest mass of all moving links [kg]", 0.0, 1e6,
+        of=tuple[float, float])
+    com_distance: Mapping[str, float] = named(float, "largest distance of a link's centre of mass from that of the"
+        " URDF [m]", "com_distance_link_names", minimum=1e-6, maximum=1e3)
+    com_box: Mapping[str, tuple[float, ...]] = named(SIX, "box that holds a link's centre of mass, in its joint frame:"
+        " lowest x, y, z, then highest x, y, z [m]", "com_box_link_names", minimum=-1e3, maximum=1e3)
     at_most: Mapping[str, float] = named(float, "highest value of a parameter, such as joint3.coulomb (SI)",
         "at_most_names", minimum=-1e9, maximum=1e9)
     fixed: tuple[str, ...] = option((), "parameters held at their prior (by default the value in the URDF), such as"
@@ -173,10 +183,22 @@ class ConstraintOptions:
         for link, (lowest, highest) in self.mass.items():
             if lowest > highest:
                 raise ConfigurationError(f"mass.{link} is {lowest:g} to {highest:g}; give the lowest first")
+        if self.consistency == "semi" and (
+                self.collision_shapes or any(ellipsoid.holds == "mass" for ellipsoid in self.ellipsoids.values())):
+            raise ConfigurationError("consistency is semi, but mass inside ellipsoids needs full; correct one of them")
+        if self.total_mass_range and self.total_mass_range[0] >= self.total_mass_range[1]:
+            raise ConfigurationError(
+                f"total_mass_range is {list(self.total_mass_range)}; give the lowest first, or set total_mass")
+        if self.total_mass_range and self.total_mass:
+            raise ConfigurationError("total_mass and total_mass_range are both given; remove one of them")
+        for link, box in self.com_box.items():
+            if any(lowest >= highest for lowest, highest in zip(box[:3], box[3:], strict=True)):
+                raise ConfigurationError(f"com_box.{link} is {list(box)}; give the lowest x, y, z, then the highest")
         centres = [ellipsoid.link for ellipsoid in self.ellipsoids.values() if ellipsoid.holds == "com"]
-        for link in centres:
-            if centres.count(link) > 1:
-                raise ConfigurationError(f"ellipsoids hold the centre of mass of '{link}' twice; give one of them")
+        for link in (*centres, *self.com_distance):
+            if centres.count(link) + (link in self.com_distance) > 1:
+                raise ConfigurationError(
+                    f"ellipsoids and com_distance hold the centre of mass of '{link}' twice; give one of them")
 
 
 @attrs.frozen

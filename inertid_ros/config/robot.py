@@ -32,11 +32,23 @@ TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
 class CouplingOptions:
     """Drive that turns with several joints and has its own rotor and friction."""
 
-    joints: tuple[str, ...] = option(REQUIRED, "two or more joints that the drive turns with", of=tuple[str, ...])
-    ratios: tuple[float, ...] = option(REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]",
+    joints: tuple[str, ...] = option((), "two or more joints that the drive turns with")
+    ratios: tuple[float, ...] = option((), "turns of the drive per turn of each of these joints [1 or rad/m]",
         -1e6, 1e6, of=tuple[float, ...])
+    position: str = option("", "in place of joints and ratios: formula of the drive's position, if its ratios change"
+        " with the pose, such as 50*q[\"elbow\"] + 8*sin(q[\"wrist\"])")
 
     def __attrs_post_init__(self) -> None:
+        if self.position:
+            try:
+                used = Expression(self.position, ("q",)).used
+            except ValueError as error:
+                raise ConfigurationError(f"position: {error}") from None
+            if not used or ("q", "") in used:
+                raise ConfigurationError(f'position is {self.position}; name the joint of every q, as in q["elbow"]')
+            if self.joints or self.ratios:
+                raise ConfigurationError("position is given, and joints or ratios; remove joints and ratios")
+            return
         if len(self.joints) < 2 or len(set(self.joints)) != len(self.joints):
             raise ConfigurationError(f"joints is {list(self.joints)}; give two or more, each once")
         if len(self.ratios) != len(self.joints):
@@ -84,6 +96,15 @@ class PlateOptions:
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw of the plate in the world [rad]", 10.0)
     measures: str = option("wrench", "wrench, or pressure of a balance board: only the force along z and its centre",
         choices=PLATE_MEASUREMENTS)
+
+
+@attrs.frozen
+class MarkerOptions:
+    """A marker of motion capture on a segment."""
+
+    link: str = option(REQUIRED, "link of the URDF that carries the marker", of=str)
+    xyz: tuple[float, ...] = option(REQUIRED, "place of the marker in the frame of the link [m]", -100.0, 100.0,
+        of=TRIPLE)
 
 
 @attrs.frozen
@@ -157,6 +178,9 @@ class RobotOptions:
     drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
     couplings: Mapping[str, CouplingOptions] = named(CouplingOptions, "drives that turn with several joints",
         "coupling_names")
+    rotor_inertias: Mapping[str, float] = named(float, "rotor inertia of a joint or coupling by its data sheet,"
+        " times the squared gear ratio; identification keeps it near this value instead of zero [kg m^2 or kg]",
+        "rotor_inertia_names", minimum=1e-12, maximum=1e6)
     rotors: Mapping[str, RotorOptions] = named(RotorOptions, "motors as separate bodies", "rotor_names")
     stribeck_speeds: Mapping[str, float] = named(float, "speed of a joint's Stribeck friction in place of 0.2 [rad/s or"
         " m/s]; identify.fit_stribeck_speed estimates it", "stribeck_joint_names", minimum=1e-9, maximum=1e6)
@@ -193,6 +217,8 @@ class RobotOptions:
         " their wrench in recordings", "contact_names")
     plates: Mapping[str, PlateOptions] = named(PlateOptions, "force plates fixed in the world, by the name of their"
         " wrench in recordings", "plate_names")
+    markers: Mapping[str, MarkerOptions] = named(MarkerOptions, "markers of motion capture, by their names in C3D and"
+        " TRC files, whose places give the poses of segments; three or more on every link", "marker_names")
     wheels: Mapping[str, WheelOptions] = named(WheelOptions, "reaction wheels of a free base, by the name of their"
         " joint in recordings", "wheel_names")
 
@@ -211,5 +237,14 @@ class RobotOptions:
             raise ConfigurationError("command_limits need base fixed without loads and contacts; remove command_limits")
         if self.carried_joints and self.base != "fixed":
             raise ConfigurationError("carried_joints need base fixed; correct one of them")
+        for name in self.rotor_inertias:
+            if name not in self.couplings and "rotor_inertia" not in self.drive_terms:
+                raise ConfigurationError(
+                    f"rotor_inertias.{name} needs rotor_inertia in drive_terms; add it, or remove rotor_inertias")
+        if self.markers and self.base != "segments":
+            raise ConfigurationError("markers need measured segments; set base to segments")
+        links = [marker.link for marker in self.markers.values()]
+        if few := [link for link in links if links.count(link) < 3]:
+            raise ConfigurationError(f"markers: '{few[0]}' has {links.count(few[0])}; give three or more per link")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels need a floating robot; set base to free")

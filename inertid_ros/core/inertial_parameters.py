@@ -131,6 +131,13 @@ def is_consistent(pi: ArrayLike) -> Mask:
     return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
 
 
+def is_semi_consistent(pi: ArrayLike) -> Mask:
+    """True for each body of positive mass and positive definite inertia about its centre of mass ([Wensing2018]_
+    def. 4); its principal moments may break the triangle inequality."""
+    mass, _, inertia = mass_com_inertia(pi)
+    return np.asarray((mass > 0) & (np.linalg.eigvalsh(inertia)[..., 0] > 0))
+
+
 def nearest_consistent(pi: ArrayLike) -> Array:
     """Bodies ``(..., 10)`` with second moments about the com raised until they are consistent.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.identification import QUADRATIC_REGULARIZERS, IdentifyOptions
 from inertid_ros.core.arrays import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
@@ -99,8 +99,7 @@ def identify(source: RobotModel | Equations, data: Sequence[Samples] | StreamedS
     if options.estimator != "consistent":
         classical = _classical(prepared, options, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
-    if options.regularizer == "geodesic":
-        _check_geodesic(prepared, constraints)
+    _check_regularizer(options.regularizer, prepared, constraints)
     estimate = _fitted(prepared, options, constraints, progress)
     if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):
         for _ in range(_LOAD_ITERATIONS):
@@ -185,7 +184,14 @@ def _prepared_data(equations: Equations, data: Sequence[Samples] | Information,
     return FitData(equations, recordings, information, delay), choices
 
 
-def _check_geodesic(data: FitData, constraints: Constraints) -> None:
+def _check_regularizer(regularizer: str, data: FitData, constraints: Constraints) -> None:
+    """Raise IdentificationError if a regularizer does not suit the data or the constraints."""
+    if constraints.consistency == "semi" and regularizer not in QUADRATIC_REGULARIZERS:
+        raise IdentificationError(
+            f"constraints.consistency: semi needs another regularizer than '{regularizer}', which implies full"
+            " consistency; set identify.regularizer=euclidean, or constraints.consistency=full")
+    if regularizer != "geodesic":
+        return
     if constraints != Constraints():
         raise IdentificationError("identify.regularizer: 'geodesic' takes no constraints; drop them or use entropic")
     if not data.recordings or data.information.earlier is not None:

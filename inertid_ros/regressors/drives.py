@@ -87,17 +87,20 @@ def _columns(layout: ParameterLayout, velocity: Array) -> Array:
 
 
 def term_columns(terms: Sequence[UserTerm], joint_names: Sequence[str],
-        signals: Mapping[str, Array]) -> list[tuple[int, Array]]:
-    """Joint index and values ``(N,)`` of every formula of user terms, in the order of the parameters.
+        signals: Mapping[str, Array]) -> list[tuple[int, int, Array]]:
+    """Parameter index, joint index and values ``(N,)`` of every formula of user terms, in the order of the terms.
 
     ``signals`` maps the names of signals (:data:`~inertid_ros.config.robot.TERM_SIGNALS`) to ``(N, n)``.
     """
     joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
-    columns = []
+    columns, first = [], 0
     for term in terms:
-        own_signals = {name: by_joint[term.joint] for name, by_joint in joint_signals.items()}
-        joint = joint_names.index(term.joint)
-        columns += [(joint, np.asarray(formula(own_signals, joint_signals), dtype=float)) for formula in term.formulas]
+        for joint, formulas in term.formulas.items():
+            own_signals = {name: by_joint[joint] for name, by_joint in joint_signals.items()}
+            for parameter, formula in enumerate(formulas, start=first):
+                values = np.asarray(formula(own_signals, joint_signals), dtype=float)
+                columns.append((parameter, joint_names.index(joint), values))
+        first += len(term.expressions)
     return columns
 
 
@@ -105,8 +108,8 @@ def term_torque(terms: Sequence[UserTerm], values: Array, joint_names: Sequence[
         signals: Mapping[str, Array]) -> Array:
     """``(N, n)`` torque [N m or N] of terms with parameters ``values (k,)``; see :func:`term_columns`."""
     torque = np.zeros((len(next(iter(signals.values()))), len(joint_names)))
-    for value, (joint, column) in zip(values, term_columns(terms, joint_names, signals), strict=True):
-        torque[:, joint] += value * column
+    for parameter, joint, column in term_columns(terms, joint_names, signals):
+        torque[:, joint] += values[parameter] * column
     return torque
 
 
@@ -173,7 +176,7 @@ def joint_columns(layout: ParameterLayout, joint: int) -> Indices:
     drives = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))
     coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
-    spans = [layout.term(index) for index, term in enumerate(layout.terms) if term.joint == layout.joints[joint]]
+    spans = [layout.term(index) for index, term in enumerate(layout.terms) if layout.joints[joint] in term.by_joint]
     return np.concatenate([np.array(drives, dtype=int), *coupled, *(np.r_[span] for span in spans)])
 
 
@@ -189,15 +192,14 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
         for joint in np.flatnonzero(ratios):
             rows[joint].extend(ratios[joint] * coupled)
     if layout.terms:
-        names = (name for term in layout.terms for name in term.parameter_names)
-        columns = term_columns(layout.terms, layout.joints, motion.signals(load))
-        for name, (of_joint, column) in zip(names, columns, strict=True):
+        names = layout.names[layout.term_start :]
+        for parameter, of_joint, column in term_columns(layout.terms, layout.joints, motion.signals(load)):
             if not (usable := np.abs(column) < _MAX_SIGNAL).all():
                 q, v = (values[np.argmin(usable), of_joint] for values in (motion.q, motion.v))
                 raise IdentificationError(
-                    f"robot.terms: '{name}' is infinite, NaN or too large at position {q:.3g} rad or m and velocity"
-                    f" {v:.3g} rad/s or m/s of {layout.joints[of_joint]}; write a formula that is finite on the whole"
-                    " motion")
+                    f"robot.terms: '{names[parameter]}' is infinite, NaN or too large at position {q:.3g} rad or m and"
+                    f" velocity {v:.3g} rad/s or m/s of {layout.joints[of_joint]}; write a formula that is finite on"
+                    " the whole motion")
             rows[of_joint].append(column)
     return rows
 

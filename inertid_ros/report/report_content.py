@@ -158,9 +158,14 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
         count = len(COUPLING_TERMS)
         return records({term: rows[index::count] for index, term in enumerate(COUPLING_TERMS)})
 
-    columns = map(by_term, (estimate.parameters, estimate.standard_deviation, estimate.interval))
-    return [{**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
-        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)]
+    quantities = estimate.parameters, estimate.standard_deviation, estimate.interval
+    linear = [{**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
+        for coupling, values, deviation, interval in zip(layout.couplings, *map(by_term, quantities), strict=True)]
+    posed = [(term, [dict(zip(term.labels, quantity[layout.term(index)], strict=True)) for quantity in quantities])
+        for index, term in enumerate(layout.terms) if term.labels]
+    return linear + [{"name": term.name, "joints": list(term.by_joint), "ratios": [], **values,
+        "position": estimate.model.options.couplings[term.name].position, "standard_deviation": deviation,
+        "interval": interval} for term, (values, deviation, interval) in posed]
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
@@ -171,7 +176,7 @@ def _terms(estimate: Estimate) -> list[dict[str, Any]]:
         "kept": choice.kept, "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
         "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
         "held_out_gain": choice.gain, "held_out_gain_deviation": choice.deviation,
-        "body_log_odds": choice.body_log_odds} for choice in estimate.term_choices]
+        "body_log_odds": choice.body_log_odds} for choice in estimate.term_choices if not choice.term.labels]
 
 
 def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:

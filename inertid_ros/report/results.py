@@ -41,8 +41,10 @@ _MAX_FILE_BYTES = 2**30  # largest file of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = (
-    "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort", "effort_scale",
-    "joint_names", "command_kp", "command_kd", "command_gain_factors", "command_limits", "command_delay_s")
+    "locked_joints", "carried_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "rotor_inertias",
+    "effort", "effort_scale", "joint_names", "markers", "command_kp", "command_kd", "command_gain_factors",
+    "command_limits", "command_delay_s")
+_TERM_KEYS = ("joint", "expressions", "non_negative", "values", "always")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json"}
@@ -282,9 +284,13 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
     layout, options = model.layout, model.options
     wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
         for name, wheel in options.wheels.items()]
+    terms = [{"name": term.name, **{key: getattr(term, key) for key in _TERM_KEYS}}
+        for term in layout.terms if not term.labels]
+    posed = [{"name": name, "position": drive.position} for name, drive in options.couplings.items() if drive.position]
     return {"name": model.name, "model_hash": model.hash, **{key: getattr(options, key) for key in _ROBOT_KEYS},
-        "drive_terms": layout.drive_terms, "couplings": layout.couplings, "rotors": layout.rotors,
-        "contacts": model.contacts, "wheels": wheels, "terms": layout.terms,
+        "drive_terms": layout.drive_terms, "couplings": [*layout.couplings, *posed], "rotors": layout.rotors,
+        "contacts": model.contacts, "wheels": wheels, "terms": terms,
+        "markers": {name: attrs.asdict(marker) for name, marker in options.markers.items()},
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False))}

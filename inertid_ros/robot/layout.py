@@ -23,6 +23,8 @@ STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction 
 class UserTerm:
     """Torque term of a joint from the configuration: ``sum_i x_i f_i(q, v, a)`` with unknown ``x`` and known ``f``.
 
+    A coupling whose ratios change with the pose is a term, too, which acts on several joints.
+
     Attributes
     ----------
     name : prefix of parameter names, as in ``counterbalance.sin(q)``.
@@ -30,6 +32,8 @@ class UserTerm:
     non_negative : whether the parameters cannot be negative, as for friction.
     values : ``k`` known parameters; empty if the parameters are identified.
     always : whether the term is kept even if it does not improve the prediction of held-out data.
+    labels : ``k`` names of the parameters; empty: their formulas.
+    further_joints, further_expressions : ``j`` other joints on which it acts, and ``k`` formulas for each of them.
     """
 
     name: str
@@ -38,6 +42,34 @@ class UserTerm:
     non_negative: bool = False
     values: tuple[float, ...] = ()
     always: bool = False
+    labels: tuple[str, ...] = ()
+    further_joints: tuple[str, ...] = ()
+    further_expressions: tuple[str, ...] = ()
+
+    @classmethod
+    def of_coupling(cls, name: str, position: str) -> "UserTerm":
+        """Drive at the position ``f(q)``, with the terms :data:`COUPLING_TERMS` ([Lee2019]_ eqs. 3.6.57-59).
+
+        Its speed is ``J v`` and its acceleration ``J a + dJ/dt v`` with the ratios ``J = df/dq``; joint ``j`` gets
+        ``J_j`` times its torque. Raises ValueError: ``f`` is not smooth, or its derivatives are too long.
+        """
+        motor = Expression(position, ("q",))
+        joints = sorted({joint for _, joint in motor.used})
+        slopes = {joint: motor.derivative("q", joint) for joint in joints}
+        ratios = {joint: slope for joint, slope in slopes.items() if slope != "0"}
+        if not ratios:
+            raise ValueError(f"{position} does not change with any joint; correct it")
+        bends = [
+            f'{1 + (one != other)}*({bend})*v["{one}"]*v["{other}"]'
+            for one, ratio in ratios.items() for other in joints if one <= other
+            and (bend := Expression(ratio, ("q",)).derivative("q", other)) != "0"]
+        speed = " + ".join(f'({ratio})*v["{joint}"]' for joint, ratio in ratios.items())
+        acceleration = " + ".join([*(f'({ratio})*a["{joint}"]' for joint, ratio in ratios.items()), *bends])
+        drive = (acceleration, speed, f"sign({speed})")
+        first, *others = [tuple(f"({ratio})*({part})" for part in drive) for ratio in ratios.values()]
+        return cls(
+            name, next(iter(ratios)), first, non_negative=True, always=True, labels=COUPLING_TERMS,
+            further_joints=tuple(ratios)[1:], further_expressions=tuple(part for other in others for part in other))
 
     @classmethod
     def from_options(cls, name: str, term: TermOptions) -> "UserTerm":
@@ -47,16 +79,31 @@ class UserTerm:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """``k`` names of its parameters."""
-        return tuple(f"{self.name}.{expression}" for expression in self.expressions)
+        return tuple(f"{self.name}.{label}" for label in self.labels or self.expressions)
+
+    @property
+    def by_joint(self) -> dict[str, tuple[str, ...]]:
+        """``k`` formulas for each joint on which the term acts."""
+        every, count = self.expressions + self.further_expressions, len(self.expressions)
+        joints = enumerate((self.joint, *self.further_joints))
+        return {joint: every[i * count : (i + 1) * count] for i, joint in joints}
 
     @cached_property
-    def formulas(self) -> tuple[Expression, ...]:
-        return tuple(Expression(text, TERM_SIGNALS) for text in self.expressions)
+    def formulas(self) -> dict[str, tuple[Expression, ...]]:
+        """``k`` parsed formulas for each joint on which the term acts."""
+        return {joint: tuple(Expression(text, TERM_SIGNALS) for text in texts)
+            for joint, texts in self.by_joint.items()}
+
+    @property
+    def signals(self) -> set[tuple[str, str]]:
+        """Pairs of signal and joint that the formulas use; an empty joint stands for the joint that a formula acts on.
+        """
+        return {used for formulas in self.formulas.values() for formula in formulas for used in formula.used}
 
     @property
     def uses_load(self) -> bool:
         """True if a formula depends on the torque of the bodies."""
-        return any(signal == "load" for formula in self.formulas for signal, _ in formula.used)
+        return any(signal == "load" for signal, _ in self.signals)
 
 
 def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
@@ -64,7 +111,7 @@ def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
     if (count := sum(len(term.expressions) for term in terms)) > MAX_FORMULAS:
         return f"terms have {count} formulas; give at most {MAX_FORMULAS}"
     for term in terms:
-        names = {term.joint, *(joint for formula in term.formulas for _, joint in formula.used if joint)}
+        names = {*term.by_joint, *(joint for _, joint in term.signals if joint)}
         if unknown := sorted(names - set(joints)):
             return f"term '{term.name}': joint '{unknown[0]}' does not exist; the robot has {tuple(joints)}"
     return ""
@@ -153,6 +200,12 @@ class ParameterLayout:
     def coupling_start(self) -> int:
         """First column of the couplings; drives end here."""
         return self.inertial_size + len(self.drive_terms) * len(self.joints)
+
+    @property
+    def rotor_inertias(self) -> Indices:
+        """Columns of the rotor inertia of joints, then of couplings."""
+        names = self.names[self.inertial_size :]
+        return self.inertial_size + np.flatnonzero([name.endswith(".rotor_inertia") for name in names])
 
     @property
     def term_start(self) -> int:

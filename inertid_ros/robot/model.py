@@ -26,11 +26,10 @@ from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_l
 from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
 from .kinematics import TreeJoint, tree_joints
 from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
-from .recorded_joints import RecordedJoints
+from .recorded_joints import POSE, RecordedJoints
 from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
 GIVEN_URDF = "URDF as given"
-POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")  # parts of the pose of a segment in recordings [m, 1]
 _log = logging.getLogger(__name__)
 
 
@@ -51,7 +50,7 @@ class RobotModel:
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. The written URDF keeps the inertia
         of these links, so that an estimate minus ``body_locked`` must be consistent.
-    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
+    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero; rotor inertia of the options.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
     prior_name : what ``body_prior`` was made from, in messages.
     mimics : carried mimic joints, which move with joints of the robot, see :attr:`.RobotOptions.carried_joints`.
@@ -127,7 +126,8 @@ class RobotModel:
     def recorded_joints(self) -> RecordedJoints:
         """Movable joints, then wheels, with their names in recordings; for segments, the numbers of their poses."""
         poses = tuple(f"{link}.{part}" for link in self.link_names for part in POSE) if self.segmented else ()
-        return RecordedJoints(poses + self.joint_names + self.wheels.names, self.options.joint_names)
+        names = poses + self.joint_names + self.wheels.names
+        return RecordedJoints(names, self.options.joint_names, self.options.markers)
 
     @property
     def joints(self) -> int:
@@ -192,10 +192,13 @@ class RobotModel:
     def prior(self) -> Array:
         """Parameter vector ``(p,)`` of URDF and options as given, not made consistent."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
-        couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
         terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
         bodies = [self.body_prior.ravel(), self.further_prior.ravel()]
-        return np.concatenate([*bodies, *drives, couplings, *terms])
+        couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
+        given = {f"{name}.rotor_inertia": value for name, value in self.options.rotor_inertias.items()}
+        names = self.layout.names[self.layout.coupling_start :]
+        further = [given.get(*pair) for pair in zip(names, np.concatenate([couplings, *terms]), strict=True)]
+        return np.concatenate([*bodies, *drives, further])
 
     @property
     def load_bodies(self) -> Array:
@@ -392,7 +395,9 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     check_contacts(model, contacts)
     return RobotModel(
         name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
-        body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
+        body_prior=prior, body_locked=body_locked,
+        drive_prior=urdf_joints.drive_prior(root, joints) | {
+            "rotor_inertia": np.array([options.rotor_inertias.get(joint, 0.0) for joint in joints])},
         limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels), mimics=mimics,
         held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints))
 
@@ -454,12 +459,21 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptio
         for joint in coupling.joints:
             if joint not in joints:
                 raise ModelError(f"coupling '{name}': joint '{joint}' does not exist; the robot has {joints}")
-    terms = tuple(UserTerm.from_options(name, term) for name, term in options.terms.items())
-    if problem := misnamed(terms, joints):
+    for name in options.rotor_inertias:
+        if name not in (*joints, *options.couplings):
+            raise ModelError(f"rotor_inertias: no joint or coupling '{name}'; the robot has {joints}")
+    terms = [UserTerm.from_options(name, term) for name, term in options.terms.items()]
+    posed = {name: drive.position for name, drive in options.couplings.items() if drive.position}
+    try:
+        terms += [UserTerm.of_coupling(name, position) for name, position in posed.items()]
+        problem = misnamed(terms, joints)
+    except ValueError as error:
+        raise ModelError(f"couplings: position {error}") from None
+    if problem:
         raise ModelError(problem)
     speeds = [options.stribeck_speeds.get(joint, STRIBECK_SPEED) for joint in joints if options.stribeck_speeds]
     return ParameterLayout(
         links, joints, options.drive_terms,
-        tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
-        tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), terms,
+        tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items() if drive.joints),
+        tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), tuple(terms),
         options.effort == "gravity_compensated")

@@ -8,7 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from inertid_ros.config.robot import MarkerOptions
 from inertid_ros.core.errors import RecordingError, first_few
+
+POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")  # parts of the pose of a segment in recordings [m, 1]
 
 _ANY = "*"
 _SEPARATORS = "_-/."
@@ -28,10 +31,12 @@ class RecordedJoints:
     names : name in recordings to name in the URDF. A pair may be a pattern with one ``*`` in each name, which stands
         for any text that the two names share. Names without ``*`` precede patterns; the first pattern that matches
         applies; names without a match stay unchanged.
+    markers : markers of motion capture, whose columns are replaced by the poses of segments.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    markers: Mapping[str, MarkerOptions] = field(default_factory=dict)
 
     def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
         """Translate recorded names to URDF names; RecordingError that starts with ``where`` if two names map to one."""

@@ -131,9 +131,9 @@ def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> 
 def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[msg.UserTerm]:
     return [
         msg.UserTerm(
-            name=term.name, joint=term.joint, expressions=list(term.expressions),
+            name=term.name, joint=joint, expressions=list(expressions),
             values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist())
-        for index, term in enumerate(layout.terms)]
+        for index, term in enumerate(layout.terms) for joint, expressions in term.by_joint.items()]
 
 
 def to_report(

@@ -21,6 +21,7 @@ from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
     geodesic_distance,
     is_consistent,
+    mass_com_inertia,
     pseudo_inertia,
     uniform_ellipsoid,
 )
@@ -251,6 +252,59 @@ def test_the_total_mass_is_met(folder, default):
     assert abs(bodies_of(default)[:, 0].sum() / mass - 1) > 0.01
 
 
+@pytest.mark.parametrize("key", ["com_distance.link0", "com_box.link0", "total_mass_range"])
+def test_centres_of_mass_and_the_total_mass_keep_bounds(folder, default, key):
+    """Bounds around the truth, or around the URDF's centre of mass, that a fit without them leaves."""
+    true, given = case().truth.body_prior, case().given.body_prior
+    centre, mass = true[0, 1:4] / true[0, 0], float(true[:, 0].sum())
+    com_of_urdf = given[0, 1:4] / given[0, 0]
+    free = bodies_of(default)[0]
+    bounds = {
+        "com_distance.link0": float(0.5 * np.linalg.norm(free[1:4] / free[0] - com_of_urdf)),
+        "com_box.link0": [*(centre - 1e-3), *(centre + 1e-3)],
+        "total_mass_range": [0.999 * mass, 1.001 * mass],
+    }
+    report = identify(folder, {f"constraints.{key}": bounds[key]})
+    assert error(report) < 0.02 and is_consistent(bodies_of(report)).all()
+
+    def excess(report):
+        body, whole = bodies_of(report)[0], bodies_of(report)[:, 0].sum()
+        com = body[1:4] / body[0]
+        return {
+            "com_distance.link0": np.linalg.norm(com - com_of_urdf) - bounds["com_distance.link0"],
+            "com_box.link0": np.abs(com - centre).max() - 1e-3,
+            "total_mass_range": abs(whole - mass) - 1e-3 * mass,
+        }[key]
+
+    assert excess(report) < 1e-8 < 1e-4 < excess(default)
+
+
+def test_bounds_that_contradict_one_another_are_named(folder, capsys):
+    part = {"link": "link0", "semi_axes": [0.1, 0.1, 0.1], "holds": "com"}
+    for settings, message in (
+        ({"total_mass": 3.0, "total_mass_range": [2.0, 4.0]}, "total_mass and total_mass_range are both given"),
+        ({"total_mass_range": [4.0, 4.0]}, "give the lowest first, or set total_mass"),
+        ({"com_box.link0": [0.0, 0.0, 0.0, 0.1, 0.0, 0.1]}, "give the lowest x, y, z, then the highest"),
+        ({"com_distance.link0": 0.1, "ellipsoids.part": part}, "hold the centre of mass of 'link0' twice"),
+        ({"com_distance.nowhere": 0.1}, "no moving link 'nowhere'"),
+    ):
+        identify(folder, {f"constraints.{key}": value for key, value in settings.items()}, status=2)
+        assert message in capsys.readouterr().err
+
+
+def test_semi_consistency_is_weaker_and_the_result_says_so(folder, capsys):
+    settings = {"identify.regularizer": "euclidean", "identify.prior_spread": 3.0}
+    full = identify(folder, settings)
+    identify(folder, {"constraints.consistency": "semi"}, status=2)
+    assert "set identify.regularizer=euclidean, or constraints.consistency=full" in capsys.readouterr().err
+    semi = identify(folder, settings | {"constraints.consistency": "semi"}, status=None)
+    mass, _, inertia = mass_com_inertia(bodies_of(semi))
+    assert (mass > 0).all() and (np.linalg.eigvalsh(inertia) > -1e-9).all()
+    assert is_consistent(bodies_of(full)).all() and used(semi, "constraints")["consistency"] == "semi"
+    assert max(report["train"]["relative_error"] for report in (semi, full)) < 0.01
+    assert semi["verdict"] == "do not use" and "only semi-consistent" in semi["reasons"][0]["message"]
+
+
 @pytest.fixture(scope="module")
 def geared(tmp_path_factory):
     """As folder: the motor of the second joint is a body on the first link, and a belt turns with the last two."""
@@ -289,6 +343,61 @@ def test_a_rotor_has_its_own_spread_around_its_drawing(geared):
     settings = {"robot.rotors": {"motor": wrong}, "robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"]}
     (rotor,) = identify(geared, {**settings, "identify.spread": {"motor": 1e-3}}, status=None)["rotors"]
     assert rotor["inertia"][2][2] == pytest.approx(7.9e-4, rel=0.1)
+
+
+def test_a_motor_turns_with_joints_at_ratios_that_depend_on_the_pose(tmp_path, capsys):
+    """A crank between the last two joints, whose rotor needs the derivative of its ratios, too."""
+    joints = case().truth.joint_names
+    (tmp_path / "given.urdf").write_text(case().given.urdf)
+    model, data = case().truth.pinocchio, case().truth.pinocchio.createData()
+    for seed, name in enumerate("ab"):
+        rng, time = np.random.default_rng(seed), np.arange(0.0, 10.0, 0.01)
+        q, v, a = random_motion(rng, 3).sample(time)
+        (_, one, two), (_, v1, v2) = q.T, v.T
+        ratios = np.stack([0 * one, 2 + np.cos(one) * two, np.sin(one)], axis=1)
+        speed = np.sum(ratios * v, axis=1)
+        bend = 2 * np.cos(one) * v1 * v2 - np.sin(one) * two * v1**2
+        motor = 0.3 * (np.sum(ratios * a, axis=1) + bend) + 2.0 * speed + 1.5 * np.sign(speed)
+        effort = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+        effort += ratios * motor[:, None] + 0.3 * v + 0.01 * rng.normal(size=v.shape)
+        write_npz(Recording(joints, time, q, effort, velocity=v, name=name), tmp_path / f"{name}.npz")
+    position = f'2*q["{joints[1]}"] + sin(q["{joints[1]}"])*q["{joints[2]}"]'
+    settings = {"robot.couplings": {"crank": {"position": position}}, "robot.drive_terms": ["viscous"]}
+    report = identify(tmp_path, settings)
+    (crank,) = report["couplings"]
+    assert crank["position"] == position and crank["joints"] == list(joints[1:]) and report["terms"] == []
+    assert [crank[term] for term in ("rotor_inertia", "viscous", "coulomb")] == pytest.approx([0.3, 2.0, 1.5], rel=0.02)
+    assert is_consistent(bodies_of(report)).all() and error(report) < 0.03
+    capsys.readouterr()
+    assert cli.main(["validate", str(tmp_path / "result"), str(tmp_path / "b.npz"), "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["validation"]["relative_error"] < 0.02
+
+
+@pytest.mark.parametrize("regularizer", ["entropic", "pullback", "riemannian"])
+def test_a_rotor_inertia_stays_near_its_data_sheet(folder, default, regularizer):
+    """That of the first joint, which the data do not tell from the inertia of its link; others follow the data."""
+    given = {"robot.rotor_inertias.joint0": 0.05, "identify.regularizer": regularizer}
+    report = identify(folder, given)
+    first, *others = (joint["rotor_inertia"] for joint in report["joints"])
+    assert first == pytest.approx(0.05, rel=0.2) and max(others) < 0.002 and error(report) < 0.02
+    lower, upper = report["joints"][0]["interval"]["rotor_inertia"]
+    assert 0 < lower < first < upper and default["joints"][0]["rotor_inertia"] == 0.0
+
+
+def test_the_rotor_inertia_of_a_coupling_has_a_prior(geared):
+    settings = {"robot.couplings": {"belt": BELT}, "robot.drive_terms": ["viscous"], "robot.rotor_inertias.belt": 0.4}
+    (free,) = identify(geared, settings)["couplings"]
+    (held,) = identify(geared, {**settings, "identify.prior_spread": 0.01}, status=None)["couplings"]
+    assert free["rotor_inertia"] == pytest.approx(0.3, rel=0.01) and 0.37 < held["rotor_inertia"] < 0.4
+
+
+def test_a_rotor_inertia_that_belongs_to_no_drive_is_refused(folder, capsys):
+    for settings, message in (
+        ({"robot.rotor_inertias.elbow": 0.1}, "rotor_inertias: no joint or coupling 'elbow'"),
+        ({"robot.rotor_inertias.joint0": 0.1, "robot.drive_terms": ["viscous"]}, "needs rotor_inertia in drive_terms"),
+    ):
+        identify(folder, settings, status=2)
+        assert message in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from support.recordings.gait import FILE
+from support.recordings.motion_capture import write_c3d, write_mot, write_trc
 from support.robots.random_robots import random_bodies
 
 from inertid_ros.cli import main as cli
@@ -16,7 +17,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtered_motion import pose_motion
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
-from inertid_ros.robot.model import POSE, load_model
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.recorded_joints import POSE
 from inertid_ros.robot.urdf.text import inertial_lines
 
 NAMES, RATE_HZ, PLATE = ("pelvis", "left", "right"), 100.0, np.array([0.5, 0.0, 0.0])
@@ -103,6 +105,41 @@ def test_the_bodies_of_all_segments_are_found(person, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "wrench error" in told and all(name in told for name in NAMES)
     assert "pelvis" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("suffix", ["trc", "c3d"])
+def test_files_of_motion_capture_give_what_npz_gives(person, tmp_path, suffix):
+    """Markers of every segment; forces by MOT, or on the plate of a C3D file, which measures both feet."""
+    rng, markers = np.random.default_rng(3), {}
+    for link in NAMES:
+        markers |= {f"{link}{k}": {"link": link, "xyz": rng.uniform(-0.1, 0.1, 3).tolist()} for k in range(4)}
+    for name in ("train", "test"):
+        content = np.load(person / f"{name}.npz")
+        time, seen = content["time"], {}
+        for marker, place in markers.items():
+            pose = np.split(content["position"], 3, axis=1)[NAMES.index(place["link"])]
+            seen[marker] = pose[:, :3] + Rotation.from_quat(pose[:, 3:]).apply(place["xyz"])
+        one, two = content["wrench/one"], content["wrench/two"].copy()
+        two[:, 3:] += np.cross(PLATE, two[:, :3])  # about the origin of the world
+        loads = {str(k): (wrench[:, :3], 0 * wrench[:, :3], wrench[:, 3:]) for k, wrench in enumerate((one, two), 1)}
+        if suffix == "trc":
+            write_trc(tmp_path / f"{name}.trc", time, seen)
+            write_mot(tmp_path / f"{name}_grf.mot", time, loads)
+        else:
+            whole = [sum(parts) for parts in zip(*loads.values(), strict=True)]
+            write_c3d(tmp_path / f"{name}.c3d", time, seen, time, whole)
+    plates = {"1_ground_force": {"frame": "left"}, "2_ground_force": {"frame": "right"}}
+    plates = plates if suffix == "trc" else {"plate1": {"frame": "left"}}
+    config = {"robot": {"base": "segments", "plates": plates, "markers": markers}}
+    (tmp_path / "person.yaml").write_text(json.dumps(config))
+    assert identify(person, "--output", tmp_path / "npz") in (0, 3)
+    recordings = [str(tmp_path / f"{name}.{suffix}") for name in ("train", "test")]
+    command = ["identify", recordings[0], "--urdf", str(person / "given.urdf"), "--config",
+        str(tmp_path / "person.yaml"), "--output", str(tmp_path / "out"), "--quiet"]
+    assert cli.main([*command, "--validate", recordings[1]]) == 0
+    ours, theirs = (Result.load(tmp_path / folder).model.body_prior for folder in ("out", "npz"))
+    assert geodesic_distance(ours, theirs).max() < 0.02
+    assert cli.main(["validate", str(tmp_path / "out"), recordings[1], "--quiet"]) == 0
 
 
 def test_boards_that_measure_only_pressure_weigh_a_person(person, tmp_path, capsys):

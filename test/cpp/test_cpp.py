@@ -43,7 +43,8 @@ def _case(seed):
     names = [f"joint{index}" for index in range(joints)]
     shapes = tuple(expression for expressions, _ in TERM_SHAPES.values() for expression in expressions)
     terms = () if free else tuple(UserTerm(name, name, tuple(rng.choice(FORMULAS, 3))) for name in names)
-    terms = (*terms, UserTerm("shapes", names[0], () if free else shapes))
+    motor = UserTerm.of_coupling("motor", f'2*q["{names[0]}"]*sin(q["{names[-1]}"]) - exp(q["{names[0]}"]/9)')
+    terms = (*terms, UserTerm("shapes", names[0], () if free else shapes), motor)
     couplings = (Coupling("wrist", (names[0], names[-1]), (1.0, -2.5)),)
     base = "free" if free else "fixed"
     model = load_with(random_urdf(rng, joints), couplings, (), terms, base=base)

@@ -22,7 +22,7 @@ ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
 OPTIONAL = {"cvxpy", "clarabel", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
-OPTIONAL |= {"argcomplete", "pyarrow", "threadpoolctl", "xacro"}
+OPTIONAL |= {"argcomplete", "ezc3d", "pyarrow", "threadpoolctl", "xacro"}
 # Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
 OF_ROS = {"rclpy", "rosbag2_py"}
 # LZ4 and Zstandard come with rosbags, Coal with Pinocchio.

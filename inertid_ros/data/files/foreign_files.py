@@ -55,14 +55,18 @@ def read_mat(path: Path) -> dict[str, np.ndarray]:
     """
     with open_file(path) as file:
         content = file.read()
-    variables = _read_apart(str(path), _mat_variables, str(path), content, size=len(content))
+    variables = read_in_worker(str(path), _mat_variables, str(path), content, size=len(content))
     structs = [value for value in variables.values() if isinstance(value, dict)]
     merged = {key: value for level in (*structs, variables) for key, value in level.items()}
     arrays = {key: np.asarray(value) for key, value in merged.items() if isinstance(value, np.ndarray | list | str)}
     return named_arrays(path, {key: value for key, value in arrays.items() if value.ndim})
 
 
-def _read_apart(where: str, function: Callable[..., Any], *arguments: object, size: int) -> Any:
+def read_in_worker(where: str, function: Callable[..., Any], *arguments: object, size: int) -> Any:
+    """Result of a function of a module in another process, as some libraries end theirs for damaged files.
+
+    Raises RecordingError, whose message begins with ``where``: the process ended, or needed too much memory.
+    """
     try:
         return read_apart(where, function, *arguments, size=size)
     except WorkerError as error:
@@ -112,7 +116,7 @@ def from_parquet(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: S
     where = os.path.commonpath(paths)
     pyarrow(f"{where}: ")
     size = sum(path.stat().st_size for path in paths)
-    return list(_read_apart(where, _converted, list(paths), convert, wanted, size=size))
+    return list(read_in_worker(where, _converted, list(paths), convert, wanted, size=size))
 
 
 def _converted(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: Sequence[str], progress: object

@@ -20,12 +20,16 @@ from .bag_opening import SQLITE_MAGIC
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .foreign_files import LEROBOT_INFO, is_named, named_arrays, read_lerobot, read_mat, read_parquet
 from .mcap_format import MCAP_MAGIC
+from .motion_capture import read_c3d, read_opensim, segment_poses
 from .table_reading import read_table
 
-ACCEPTED = "an .npz, .csv, .parquet or .mat recording, a rosbag2 directory, or a .mcap or .db3 file"
+ACCEPTED = "an .npz, .csv, .parquet, .mat, .c3d, .trc or .sto recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # limit for reading a recording as a whole: five minutes at 1 kHz
 _MAGIC = {"npz": b"PK\x03\x04", "mcap": MCAP_MAGIC, "sqlite3": SQLITE_MAGIC, "parquet": b"PAR1", "mat": b"MATLAB "}
-_TABLES = {"table": read_table, "parquet": read_parquet, "mat": read_mat, "lerobot": read_lerobot}
+_TABLES = {"table": read_table, "parquet": read_parquet, "mat": read_mat, "lerobot": read_lerobot, "c3d": read_c3d,
+    "opensim": read_opensim}
+_PATTERNS = {  # a C3D file begins with the number of a block, which is small
+    "opensim": re.compile(rb"^(PathFileType|endheader|nColumns=)", re.MULTILINE), "c3d": re.compile(rb"\A[\x01-\x08]P")}
 _ROS1_MAGIC = b"#ROSBAG V"
 _TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
 _REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
@@ -35,10 +39,11 @@ _WITHOUT_EFFORT_KEYS = ("base_pose", "base_twist", "imu", "command_position")
 
 def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
         stamps: str = "header", longest: int | None = None) -> recordings.Recording:
-    """Load an ``.npz``, Parquet or MATLAB file, a table of text, a LeRobot data set, or a bag, by the content.
+    """Load an ``.npz``, Parquet or MATLAB file, a table of text, a LeRobot data set, motion capture, or a bag, by the
+    content.
 
     Raises RecordingError: the file has another format or is unreadable; see :func:`read_npz`,
-    :func:`.table_reading.read_table`, :mod:`.foreign_files` and :func:`.bag_reading.read_bag`.
+    :func:`.table_reading.read_table`, :mod:`.foreign_files`, :mod:`.motion_capture` and :func:`.bag_reading.read_bag`.
 
     Parameters
     ----------
@@ -51,7 +56,11 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     path, joints = Path(path), joints or RecordedJoints()
     if not is_bag(path):
         form = file_format(path)
-        return recordings.renamed(read_npz(path) if form == "npz" else _recording(path, _TABLES[form](path)), joints)
+        if form == "npz":
+            return recordings.renamed(read_npz(path), joints)
+        content = _TABLES[form](path)
+        content = segment_poses(path, content, joints.markers) if joints.markers else content
+        return recordings.renamed(_recording(path, content), joints)
     return recordings.renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
@@ -83,8 +92,8 @@ def is_bag(path: Path) -> bool:
 
 
 def file_format(path: Path) -> str:
-    """Return ``bag`` or ``lerobot`` for a directory; a file's ``npz``, ``mcap``, ``sqlite3``, ``parquet``, ``mat`` or
-    ``table``, by its first bytes.
+    """Return ``bag`` or ``lerobot`` for a directory; a file's ``npz``, ``mcap``, ``sqlite3``, ``parquet``, ``mat``,
+    ``c3d``, ``opensim`` or ``table``, by its first bytes.
 
     Raises RecordingError: no such file, empty, or another format.
     """
@@ -100,6 +109,9 @@ def file_format(path: Path) -> str:
         raise RecordingError(f"{path}: {foreign}, and give {ACCEPTED}")
     for name, magic in _MAGIC.items():
         if head.startswith(magic):
+            return name
+    for name, pattern in _PATTERNS.items():
+        if pattern.search(head):
             return name
     if head.startswith(_ROS1_MAGIC):
         raise RecordingError(

@@ -36,7 +36,8 @@ from inertid_ros.robot.body_segments import wrench_frame
 from inertid_ros.robot.contacts import UNMEASURED
 from inertid_ros.robot.floating_base_motion import REST_POSE, BaseMotion
 from inertid_ros.robot.kinematics import motion_cross
-from inertid_ros.robot.model import POSE, RobotModel
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.recorded_joints import POSE
 
 _STILL_SPEED_SHARE = 0.01  # share of an axis's highest speed; a slower axis is at rest
 _MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # noise deviations, share of RMS speed; a faster base moves

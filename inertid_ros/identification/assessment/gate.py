@@ -12,7 +12,7 @@ from itertools import compress
 import numpy as np
 
 from inertid_ros.core.findings import CAUSES, Finding, Severity
-from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia, second_moments
+from inertid_ros.core.inertial_parameters import is_consistent, is_semi_consistent, mass_com_inertia, second_moments
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.solvers.constraints import Constraints
 
@@ -98,7 +98,8 @@ def check_solution(estimate: Estimate) -> Iterator[Finding]:
     bodies = zip((*estimate.layout.body_names, *estimate.model.link_names), (*consistent, *real), strict=True)
     names = list(dict.fromkeys(name for name, exists in bodies if not exists))
     if names:
-        evidence = f"{', '.join(names)}: not physically consistent, real bodies cannot have these parameters"
+        lacking = "only semi-consistent" if is_semi_consistent(every).all() else "not physically consistent"
+        evidence = f"{', '.join(names)}: {lacking}, real bodies cannot have these parameters"
         yield Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names)
     possible = np.where(consistent[:, None], every, estimate.model.consistent_prior)
     moments = np.linalg.eigvalsh(second_moments(mass_com_inertia(possible)[2]))

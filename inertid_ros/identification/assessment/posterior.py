@@ -83,6 +83,8 @@ def posterior(
     bound_pull = np.zeros(size)
     absent = sources.left_out[bounded]
     barrier = convex_program.positive_weights > 0
+    if regularization.rotors_diverge:  # their logarithm is part of the prior, not a bound
+        barrier = barrier & ~np.isin(bounded, regularization.rotors)
     pull = np.divide(convex_program.positive_weights, x[bounded], out=np.zeros(len(bounded)), where=barrier & ~absent)
     bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # left-out parameters: as without data
     inequalities = _of_parameters(convex_program.inequalities, size)
@@ -128,6 +130,10 @@ def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -
     positive = layout.non_negative
     curvature[positive, positive] = _WIDE_DRIVE_PRECISION * regularization.drive_weight**2
     slope[positive] = regularization.drive_weight
+    rotors, weight = list(regularization.rotors), regularization.weight
+    diverge = regularization.rotors_diverge
+    curvature[rotors, rotors] = weight / x[rotors] ** 2 if diverge else weight
+    slope[rotors] = weight * (1 - 1 / x[rotors] if diverge else x[rotors] - 1)
     return curvature, slope
 
 

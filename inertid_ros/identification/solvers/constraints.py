@@ -16,7 +16,7 @@ from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import RobotModel
 
 from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
-from .coordinates import Coordinates
+from .coordinates import IDENTITY, Coordinates
 
 
 @attrs.frozen
@@ -40,6 +40,9 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
         inside |= collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
     own: dict[str, tuple[inertial.Ellipsoid, ...]] = {}
     com_inside: dict[str, inertial.Ellipsoid] = {}
+    for link, distance in options.com_distance.items():
+        centre = inertial.mass_com_inertia(model.layout.all_bodies(model.prior)[_body(model.layout, link)]).com
+        com_inside[link] = inertial.Ellipsoid(centre, distance**2 * np.eye(3))
     for given in options.ellipsoids.values():
         axes = np.asarray(pin.rpy.rpyToMatrix(*given.rpy))
         ellipsoid = inertial.Ellipsoid.from_axes(np.array(given.centre), axes, np.array(given.semi_axes))
@@ -47,7 +50,8 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
             com_inside[given.link] = ellipsoid
         else:
             own[given.link] = (*own.get(given.link, ()), ellipsoid)
-    names = ("mass", "total_mass", "at_most", "fixed", "equal", "mirrored")
+    names = (
+        "consistency", "mass", "total_mass", "total_mass_range", "com_box", "at_most", "fixed", "equal", "mirrored")
     given_options = {name: getattr(options, name) for name in names}
     return Constraints(inside={**inside, **own}, com_inside=com_inside, **given_options)
 
@@ -67,7 +71,7 @@ def constrained(
     Raises
     ------
     IdentificationError
-        An unknown link or column.
+        An unknown link or column, or semi-consistency under a regularizer that needs consistent bodies.
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
@@ -80,7 +84,8 @@ def constrained(
         inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
         equalities=convex_program.equalities + _normalised(equalities, coordinates),
         blocks=convex_program.blocks + _com_blocks(constraints, coordinates))
-    return _split(physical, constraints, coordinates)
+    split = _split(physical, constraints, coordinates)
+    return _semi_consistent(split, coordinates) if constraints.consistency == "semi" else split
 
 
 class _Rows:
@@ -98,6 +103,13 @@ class _Rows:
                 f" '{self.layout.names[-1]}'")
         return np.eye(self.layout.size)[self.columns[name]]
 
+    @property
+    def masses(self) -> Array:
+        """``(p,)`` row that adds the masses of links and rotors, without those of a controller's own model."""
+        row = np.zeros(self.layout.size)
+        row[: self.layout.rotor_end : inertial.BODY_PARAMETERS] = 1.0
+        return row
+
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
@@ -105,6 +117,16 @@ class _Rows:
             mass = np.eye(self.layout.size)[self.layout.body(body).start]
             rows += [(mass, -lowest, f"mass of {link} at least {lowest:g} kg")]
             rows += [(-mass, highest, f"mass of {link} at most {highest:g} kg")]
+        for link, box in constraints.com_box.items():
+            start = self.layout.body(_body(self.layout, link)).start
+            for axis, (lowest, highest) in enumerate(zip(box[:3], box[3:], strict=True)):
+                mass, moment = np.eye(self.layout.size)[[start, start + 1 + axis]]
+                name = f"centre of mass of {link} inside its box along {'xyz'[axis]}"
+                rows += [(moment - lowest * mass, 0.0, name), (highest * mass - moment, 0.0, name)]
+        if constraints.total_mass_range:
+            lowest, highest = constraints.total_mass_range
+            rows += [(self.masses, -lowest, f"total mass at least {lowest:g} kg")]
+            rows += [(-self.masses, highest, f"total mass at most {highest:g} kg")]
         for name, highest in constraints.at_most.items():
             rows += [(-self.column(name), highest, f"{name} at most {highest:g}")]
         for link, ellipsoids in constraints.inside.items():
@@ -131,9 +153,7 @@ class _Rows:
                 row[two.start + k] -= 1.0
                 rows += [(row, 0.0, f"{first} mirror image of {second}")]
         if constraints.total_mass:
-            row = np.zeros(self.layout.size)
-            row[: self.layout.inertial_size : inertial.BODY_PARAMETERS] = 1.0
-            rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
+            rows += [(self.masses, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
         return _stack(rows, self.layout.size)
 
 
@@ -205,3 +225,29 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
     length = np.linalg.norm(inside.matrix, axis=1)
     inside = LinearConstraints(inside.matrix / length[:, None], inside.shift / length, inside.names)
     return replace(wide, inequalities=wide.inequalities + inside, blocks=wide.blocks + blocks)
+
+
+def _semi_consistent(convex_program: ConvexProgram, coordinates: Coordinates) -> ConvexProgram:
+    """Require positive mass and rotational inertia alone ([Wensing2018]_ def. 4) in place of consistent bodies.
+
+    A body is semi-consistent if and only if it is a consistent body plus a positive semidefinite rotational inertia,
+    the six further columns of every body. ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` of [Wensing2018]_ thm. 1 is equivalent.
+    """
+    layout, bodies = coordinates.layout, len(convex_program.body_weights)
+    start, size = layout.size, layout.size + 6 * bodies
+    basis = inertial.PSEUDO_INERTIA_BASIS.reshape(inertial.BODY_PARAMETERS, 16).T
+    inertias = np.pad(inertial.inertia_about_origin(np.eye(10)[4:]), ((0, 0), (0, 1), (0, 1)))
+    blocks = MatrixInequalities.none(size)
+    for body, name in enumerate(layout.body_names):
+        columns, further = layout.body(body), slice(start + 6 * body, start + 6 * (body + 1))
+        normalise = coordinates.matrix[columns, columns]
+        scale = np.trace(inertial.mass_com_inertia(normalise @ IDENTITY).inertia)
+        rest, addition = np.zeros((10, size)), np.zeros((1, 16, size))
+        rest[:, columns] = np.eye(10)
+        rest[:, further] = -scale * np.linalg.inv(normalise)[:, 4:]
+        addition[0, :, further] = inertias.reshape(6, 16).T
+        names = (f"semi-consistency of {name}",)
+        blocks += MatrixInequalities((basis @ rest)[None], np.zeros((1, 4, 4)), names)
+        blocks += MatrixInequalities(addition, np.diag([0.0, 0.0, 0.0, 1.0])[None], names)
+    wide = convex_program.over(np.eye(start, size))
+    return replace(wide, body_weights=np.zeros(0), blocks=wide.blocks + blocks)

@@ -164,6 +164,9 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     # replaces a prior beyond the measurement.
     prior[contradicted_friction(model, information)] = 0.0
     scale[positive] = np.maximum(scale[positive], prior[positive])
+    # A rotor inertia of known prior is 1, like the prior of a body is the identity.
+    rotors = layout.rotor_inertias
+    scale[rotors] = np.where(prior[rotors] > 0, prior[rotors], scale[rotors])
     return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
 
 
@@ -220,8 +223,8 @@ def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array)
     """Square root ``(p, p)`` of the covariance ``root @ root.T`` of the prior.
 
     Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37). The standard deviation of a drive parameter is
-    its prior, or if larger, the value that explains a small share of the joint's torque. Offsets and user terms may be
-    as large as the torque.
+    its prior; or if larger, and not for a rotor inertia, the value that explains a small share of the joint's torque.
+    Offsets and user terms may be as large as the torque.
 
     Parameters
     ----------

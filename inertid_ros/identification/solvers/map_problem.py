@@ -43,13 +43,16 @@ class MapProblem:
     solver: str = "interior_point"
 
     def completed(self, regularization: priors.Regularization, bodies: Array) -> priors.Regularization:
-        """Add the metric that the regularizer needs for this robot.
+        """Add the rotor inertias that have a prior, and the metric that the regularizer needs for this robot.
 
         Parameters
         ----------
         bodies : (nb, 10), physical prior of links and rotors, without links behind locked joints
         """
         coordinates, layout = self.coordinates, self.coordinates.layout
+        rotors = layout.rotor_inertias
+        regularization = replace(
+            regularization, rotors=tuple(rotors[(self.prior[rotors] > 0) & (coordinates.prior[rotors] > 0)]))
         if regularization.regularizer == "euclidean":
             return replace(regularization, metric=priors.euclidean_metric(coordinates, bodies[:, 0]))
         if regularization.regularizer == "relative":

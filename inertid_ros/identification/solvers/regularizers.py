@@ -59,6 +59,10 @@ class Regularization:
         Metric of the squared distance, only for "euclidean", "relative" and "point_mass".
     centre : ndarray or None, shape (nb, 10)
         Prior in normalised coordinates, only for "relative"; the identity otherwise.
+    rotors : tuple of int
+        Columns of rotor inertias with a prior, which is 1 in normalised coordinates. They have the distance of positive
+        numbers ([Lee2019]_ remark 3.13, eq. 3.6.60) with the weight of bodies, in place of the drive weight: the
+        divergence ``x - log x - 1`` if the regularizer is geometric, else ``(x - 1)^2 / 2``, its second order.
     """
 
     regularizer: str
@@ -69,6 +73,7 @@ class Regularization:
     metric: Array | None = None
     points: PointMasses | None = None
     centre: Array | None = None
+    rotors: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.own_prior_spreads is not None and self.regularizer not in OWN_SPREADS:
@@ -84,6 +89,11 @@ class Regularization:
     def spreads(self, bodies: int) -> Array:
         """Prior spread ``(nb,)`` of every body."""
         return distances.body_spreads(self.prior_spread, self.own_prior_spreads, bodies)
+
+    @property
+    def rotors_diverge(self) -> bool:
+        """True if the distance of rotor inertias is the divergence, not its second order."""
+        return self.regularizer in ("entropic", "riemannian", "geodesic") and self.points is None
 
     @property
     def distance(self) -> distances.Distance:
@@ -141,8 +151,15 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         targets.append(root[:, :inertial] @ centre.ravel())
     # A quadratic program has no barriers, so point masses have plain bounds.
     barrier = 0.0 if regularization.regularizer == "point_mass" else _DRIVE_BARRIER_SHARE * regularization.drive_weight
+    rotors, weight, diverge = list(regularization.rotors), regularization.weight, regularization.rotors_diverge
+    barriers = np.where(np.isin(positive, rotors) & diverge, weight, barrier)
+    linear[rotors] = weight if diverge else 0.0
+    constant -= weight * len(rotors) if diverge else 0.0
+    if not diverge:
+        rows.append(np.sqrt(weight) * np.eye(size)[rotors])
+        targets.append(np.full(len(rotors), np.sqrt(weight)))
     return ConvexProgram(R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights,
-        positive=positive, positive_weights=np.full(len(positive), barrier), inequalities=LinearConstraints.none(size),
+        positive=positive, positive_weights=barriers, inequalities=LinearConstraints.none(size),
         equalities=LinearConstraints.none(size), blocks=MatrixInequalities.none(size), constant=constant)
 
 

@@ -14,10 +14,15 @@ from inertid_ros.config.identification import (
     MirrorOptions,
 )
 from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import skew
 from inertid_ros.core.errors import ConfigurationError, IdentificationError
 from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
+    from_mass_com_inertia,
     from_pseudo_inertia,
+    inertia_about_origin,
+    is_consistent,
+    is_semi_consistent,
     mass_com_inertia,
     pseudo_inertia,
     transform,
@@ -29,7 +34,7 @@ from inertid_ros.identification.solvers.constraints import Constraints, configur
 from inertid_ros.identification.solvers.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.third_party import solve_by_cvxpy
+from inertid_ros.identification.solvers.third_party import cvxpy_problem, solve_by_cvxpy
 from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import load_model
@@ -205,6 +210,50 @@ def test_clarabel_agrees_under_constraints():
         start[layout.non_negative] = 1.0
         ours, reference = solve(convex_program, start), solve_by_cvxpy(convex_program)
         assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
+
+
+def _spatial_inertia_blocks(bodies, sizes):
+    """``[[I, S(h)], [S(h)^T, m 1]] >= 0`` of CVXPY's expressions ``bodies`` ([Wensing2018]_ thm. 1)."""
+    basis = [
+        np.block([[inertia_about_origin(unit), skew(unit[1:4])], [skew(unit[1:4]).T, unit[0] * np.eye(3)]])
+        for unit in np.eye(10)]
+    for body, size in zip(bodies, sizes, strict=True):
+        scale = np.diag(np.sqrt(1 / np.repeat([inertia_about_origin(size).trace(), size[0]], 3)))
+        yield sum(body[k] * scale @ block @ scale for k, block in enumerate(basis)) >> 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_semi_consistency_is_a_positive_definite_spatial_inertia(seed):
+    """Data of bodies that break the triangle inequality (first kept), or have no positive inertia (second bounded)."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 2, branched=False)
+    layout, target = model.layout, model.prior.copy()
+    coordinates = normalised_coordinates(
+        layout, model.body_prior, model.body_locked, np.zeros(layout.size - 20), np.ones(layout.size - 20))
+    mass, com, inertia = mass_com_inertia(model.body_prior)
+    vectors = np.linalg.eigh(inertia)[1]
+    for body, moments in enumerate(([0.2, 0.3, 0.9], [-0.3, 0.3, 0.9])):
+        turned = vectors[body] * np.array(moments) * inertia[body].trace() @ vectors[body].T
+        target[10 * body : 10 * body + 10] = from_mass_com_inertia(mass[body], com[body], turned)
+    R = rng.normal(size=(layout.size, layout.size)) / np.abs(coordinates.matrix).max(axis=1)
+    R, z = coordinates.normalise(R, R @ target)
+    plain = regularized(R, z, layout, Regularization("pullback", 100.0, 1e-6, 20.0))
+    program = constrained(plain, Constraints(consistency="semi"), coordinates, model.prior)
+    start = np.zeros(program.R.shape[1])
+    start[: layout.size] = coordinates.prior
+    start[layout.non_negative] = 1.0
+    solution = solve(program, start)
+    problem, x = cvxpy_problem(replace(plain, body_weights=np.zeros(0)))
+    physical = coordinates.offset + coordinates.matrix @ x
+    bodies = [physical[:10], physical[10:20]]
+    lmi = list(_spatial_inertia_blocks(bodies, model.body_prior))
+    reference = cp.Problem(problem.objective, problem.constraints + lmi).solve(solver=cp.CLARABEL)
+    assert solution.objective == pytest.approx(reference, rel=1e-5, abs=1e-6)
+    found = coordinates.physical(solution.x[: layout.size])[:20].reshape(2, 10)
+    assert not is_consistent(found[0]) and is_semi_consistent(found[0])
+    moments = np.linalg.eigvalsh(mass_com_inertia(found[1]).inertia)
+    assert abs(moments[0]) < 1e-5 * moments[-1]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,34 @@ def _problem(seed: int, regularizer: str, constraints: Constraints | None = None
     return map_problem, equations, regularization
 
 
+@pytest.mark.parametrize("regularizer", ["entropic", "pullback", "euclidean", "riemannian"])
+def test_rotor_inertias_have_the_distance_of_positive_numbers(regularizer):
+    """Its form is that of [Lee2019]_ eq. 3.6.60, in the unit of the data sheet; the other terms stay as they are."""
+    rng, weight = np.random.default_rng(3), 0.5 / 0.3**2
+    _, _, plain = _problem(3, regularizer)
+    model, samples, _ = _experiment(3)
+    column, given = model.layout.drive("rotor_inertia").start, 0.4
+    prior = model.prior.copy()
+    prior[column] = given
+    rotors = {**model.drive_prior, "rotor_inertia": prior[model.layout.drive("rotor_inertia")]}
+    coordinates = prior_coordinates(replace(model, drive_prior=rotors), compress(model, [samples]))
+    map_problem = MapProblem(coordinates, prior)
+    regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
+    assert regularization.rotors == (column,) and not plain.rotors
+    rows = np.zeros((1, model.layout.size)), np.zeros(1)
+    with_rotor, without = (
+        map_problem.convex_program(*rows, each) for each in (regularization, replace(regularization, rotors=())))
+    for factor in rng.uniform(0.1, 4.0, 5):
+        x = coordinates.prior + 0.1
+        x[column] = factor * given / coordinates.matrix[column, column]
+        shrunk = without.objective(x) - x[column] + 0.05 * np.log(x[column])
+        if regularizer in ("pullback", "euclidean"):
+            expected = weight * (factor - 1) ** 2 / 2 - 0.05 * np.log(x[column])
+        else:
+            expected = weight * (factor - np.log(factor) - 1)
+        assert with_rotor.objective(x) - shrunk == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_euclidean_agrees_with_clarabel(seed):
     map_problem, equations, regularization = _problem(seed, "euclidean")
