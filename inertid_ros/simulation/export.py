@@ -37,7 +37,6 @@ TERMS = {
 """Drive terms that a format can hold; all formats hold bodies."""
 REST = "smooth change of friction's sign, spin of rotors"  # what no parameter of its own causes
 _ROUNDING = 1e-9  # of a joint's torque
-_DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
 _ISAACLAB_COMMENT = """\
 # Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
@@ -136,7 +135,7 @@ def _isaaclab_text(model: RobotModel, drives: Mapping[str, Array], breakaway: Ar
 def _drake_text(model: RobotModel, drives: Mapping[str, Array], urdf: str) -> str:
     """URDF with rotor inertias in Drake's elements of the joints' transmissions."""
     given = parsing.parse_xml(urdf.encode())
-    root = etree.Element(given.tag, dict(given.attrib), nsmap={**given.nsmap, "drake": _DRAKE})
+    root = etree.Element(given.tag, dict(given.attrib), nsmap={**given.nsmap, "drake": parsing.DRAKE})
     root[:] = given[:]
     present = {element.find("joint").get("name"): element for element in root.findall("transmission")
         if element.find("joint") is not None and "SimpleTransmission" in (element.findtext("type") or "")}
@@ -148,7 +147,7 @@ def _drake_text(model: RobotModel, drives: Mapping[str, Array], urdf: str) -> st
         actuator = present[joint].find("actuator")
         if actuator is None:
             actuator = etree.SubElement(present[joint], "actuator", name=f"{joint}_motor")
-        for tag, value in ((f"{{{_DRAKE}}}rotor_inertia", inertia), (f"{{{_DRAKE}}}gear_ratio", 1.0)):
+        for tag, value in ((f"{{{parsing.DRAKE}}}rotor_inertia", inertia), (f"{{{parsing.DRAKE}}}gear_ratio", 1.0)):
             etree.strip_elements(actuator, tag, with_tail=False)
             etree.SubElement(actuator, tag, value=_numbers(value))
     return _written(root)

@@ -3,8 +3,7 @@
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +14,11 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array, Indices
-from inertid_ros.core.errors import ModelError, optional_module
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints, moving_links
+from inertid_ros.robot.urdf.mjcf import import_mujoco, refusals
 
 from .example_robots import SimulatedPlate, Sole
 
@@ -37,11 +36,6 @@ class MujocoRobot:
     dof: Indices
     position: Indices
     plates: Mapping[str, int] = field(default_factory=dict)
-
-
-def import_mujoco() -> Any:
-    """The ``mujoco`` module; ModelError without MuJoCo."""
-    return optional_module("mujoco", ModelError("this needs MuJoCo, which is not installed; pip install mujoco"))
 
 
 def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:
@@ -68,15 +62,6 @@ def _specification(text: str, timestep: float) -> Any:
     spec.option.timestep = timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     return spec
-
-
-@contextmanager
-def refusals(where: object = "URDF") -> Iterator[None]:
-    """Raise ModelError if MuJoCo refuses a model; ``where`` names it."""
-    try:
-        yield
-    except (ValueError, RuntimeError, KeyError) as error:
-        raise ModelError(f"{where}: MuJoCo refuses it ({str(error).splitlines()[0]}); fix it") from None
 
 
 def joint_frames(path: str, progress: object

@@ -17,6 +17,7 @@ from inertid_ros.core.formats import foreign_content, read_bytes
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 XACRO_SUFFIX = ".xacro"
+DRAKE = "http://drake.mit.edu"  # namespace of rotor inertias
 _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
@@ -29,7 +30,7 @@ _XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
-    """URDF text from a file, or ``source`` itself if it starts with ``<``; ModelError if it cannot be read."""
+    """URDF text from a URDF or MJCF file, or ``source`` itself if it starts with ``<``; ModelError if unreadable."""
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
@@ -40,6 +41,11 @@ def read_description(source: str | Path) -> str:
         content = read_bytes(path, _MAX_URDF_BYTES)
         if foreign := foreign_content(content):
             raise ModelError(f"{path}: {foreign}")
+        kind = _root_tag(content)
+        if kind == "mujoco":
+            from .mjcf import urdf_of_mjcf  # late, as it imports this module
+
+            return urdf_of_mjcf(path)
         return content.decode("utf-8")
     except FormatError as error:
         raise ModelError(f"{path}: {error}; this is not a URDF") from None
@@ -50,6 +56,13 @@ def read_description(source: str | Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
+
+
+def _root_tag(content: bytes) -> str:
+    try:
+        return str(parse_xml(content).tag)
+    except etree.XMLSyntaxError:
+        return ""
 
 
 def parse_xml(content: bytes) -> etree._Element:
@@ -185,7 +198,7 @@ def _check_name(name: str, tag: str) -> None:
 def place(element: etree._Element) -> str:
     """Text for messages that names the link or joint of an element, such as ``URDF joint 'elbow'``."""
     elements = [element, *element.iterancestors()]
-    owner = next(element for element in elements if element.tag in ("link", "joint"))
+    owner = next(element for element in elements if element.tag in ("link", "joint", "transmission"))
     part = " collision" if any(element.tag in ("collision", "visual") for element in elements) else ""
     return f"URDF {owner.tag} '{owner.get('name')}'{part}"
 
