@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import attrs
 import mujoco
 import numpy as np
 from support.robots.example_robots import all_locked
@@ -25,7 +26,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.planning import plan
 from inertid_ros.calibration.robot_setup import robot_setup
 from inertid_ros.config.configuration import ExcitationConfiguration
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
@@ -35,7 +36,7 @@ from inertid_ros.regressors.equations import ForceEquations
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.mujoco_model import MujocoRobot, joint_indices
-from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot, simulate
+from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot, effort_scale, simulate
 
 ARMS = (
     "agilex_piper/piper.xml", "aloha/aloha.xml", "arx_l5/arx_l5.xml", "dynamixel_2r/dynamixel_2r.xml",
@@ -47,6 +48,9 @@ ARMS = (
     "trs_so_arm100/so_arm100.xml", "ufactory_lite6/lite6_gripper_wide.xml", "ufactory_xarm7/xarm7.xml",
     "unitree_z1/z1_gripper.xml", "universal_robots_ur10e/ur10e.xml", "universal_robots_ur5e/ur5e.xml",
 )  # fmt: skip
+HELD = {"trossen_wxai": dict.fromkeys((f"{arm}/{side}_carriage_joint" for arm in ("left", "right")
+    for side in ("left", "right")), 0.022)}  # as the message on their narrow range proposes
+IGNORED = {"ufactory_lite6": {"link4": ("link6",)}}  # 7 mm apart in the start pose; as the message proposes
 LOCKED = 1e9  # kg m^2 or kg; joints with this armature do not move
 OFF = 0.7  # drives of the given robot, relative to those of the MJCF
 PLANNING = ExcitationOptions(workers=1, time_limit_s=600.0, duration_s=15.0, starts=2, improved=1, iterations=4,
@@ -121,8 +125,12 @@ def torque_difference(arm: MujocoRobot, model: RobotModel) -> float:
 def outcome(path: Path) -> Outcome:
     """Plan with short searches, record two motions, and calibrate a wrong model with defaults."""
     began = time.perf_counter()
-    truth = robot_setup(path).model
-    motions = plan(truth, ExcitationConfiguration(excitation=PLANNING))
+    truth = robot_setup(path, locked_joints=HELD.get(path.parent.name)).model
+    missing = np.flatnonzero(np.isinf(truth.limits.effort))
+    efforts = {truth.joint_names[joint]: float(effort_scale(truth)[joint]) for joint in missing}
+    ignored = IGNORED.get(path.parent.name, {})
+    options = attrs.evolve(PLANNING, collision=attrs.evolve(PLANNING.collision, ignored=ignored))
+    motions = plan(truth, ExcitationConfiguration(limits=LimitOptions(effort=efforts), excitation=options))
     arm, terms = compiled_arm(path, truth), ("rotor_inertia", "viscous", "coulomb")
     difference = torque_difference(arm, truth)
     drives = Drives(*(truth.drive_prior[term] for term in terms), offset=np.zeros(truth.joints))
@@ -200,12 +208,13 @@ def main() -> None:
     text = (
         f"## Arms of MuJoCo Menagerie\n\n`benchmarks/menagerie.py`: {len(outcomes)} fixed-base arms, loaded from their"
         " MJCF. `inertid init` chooses the joints to hold, a motion of 15 s and one to hold out are planned with short"
-        " searches, and MuJoCo simulates the MJCF itself, with its armature, damping and frictionloss, sensor noise and"
-        " play. The given robot has bodies with up to 40 % other masses, and 0.7 of the drives. Difference of torque:"
-        " between MuJoCo's inverse dynamics of the MJCF and the model, at random states, relative to the largest"
-        " torque. Errors are of the predicted torque of the held-out motion; those of the true parameters are the"
-        f" noise floor. Ratio to this floor: median {np.median(ratios):.2f}, largest {ratios.max():.2f}. Masses in"
-        f" their 95 % intervals: {sum(found.within for found in done)} of {sum(found.bodies for found in done)}."
+        " searches (effort limits that an MJCF lacks are 1.5 times the largest torque of gravity), and MuJoCo"
+        " simulates the MJCF itself, with its armature, damping and frictionloss, sensor noise and play. The given"
+        " robot has bodies with up to 40 % other masses, and 0.7 of the drives. Difference of torque: between MuJoCo's"
+        " inverse dynamics of the MJCF and the model, at random states, relative to the largest torque. Errors are of"
+        " the predicted torque of the held-out motion; those of the true parameters are the noise floor. Ratio to this"
+        f" floor: median {np.median(ratios):.2f}, largest {ratios.max():.2f}. Masses in their 95 % intervals:"
+        f" {sum(found.within for found in done)} of {sum(found.bodies for found in done)}."
         f"{' ' * bool(chosen.note)}{chosen.note}\n\n"
         + table(HEADER, [row(name, arm) for name, arm in outcomes.items()])
         + (f"\n\nNot in this checkout: {', '.join(absent)}." if absent else "")

@@ -4,6 +4,7 @@ MuJoCo resolves defaults, includes, and inertia from shapes. A body becomes a li
 a body with several joints gets links without mass between them. Joints keep their names.
 """
 
+import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, Indices, Mask
 from inertid_ros.core.errors import ModelError, first_few, log_once, optional_module
 from inertid_ros.core.worker import read_apart
 
@@ -45,6 +46,8 @@ def urdf_of_mjcf(path: Path) -> str:
     Rotor inertias (``armature``) are written as Drake's elements of transmissions. ModelError: MuJoCo is not installed,
     or refuses the file; WorkerError: reading takes too long, or ends the process.
     """
+    if importlib.util.find_spec("mujoco") is None:
+        raise ModelError(f"{path}: MJCF is read by MuJoCo, which is not installed; pip install mujoco")
     if not path.is_file():
         raise ModelError(f"{path}: MuJoCo reads an MJCF only from a file; save it as a file")
     text, lost = read_apart(str(path), _converted, str(path), size=_ALLOWED_BYTES)
@@ -56,16 +59,17 @@ def urdf_of_mjcf(path: Path) -> str:
 def _converted(path: str, progress: object) -> tuple[str, list[str]]:
     mujoco = import_mujoco()
     with refusals(path):
-        robot = _Robot(mujoco, mujoco.MjModel.from_xml_path(path), Path(path).parent)
+        robot = _Robot(mujoco, mujoco.MjSpec.from_file(path), Path(path).parent)
     return robot.urdf(), robot.lost
 
 
 class _Robot:
-    """URDF of a compiled model, and lines about its content that is lost."""
+    """URDF of a model, and lines about its content that is lost."""
 
-    def __init__(self, mujoco: Any, model: Any, folder: Path) -> None:
-        self.model, self.folder, self.types = model, folder, mujoco
-        self.lost: list[str] = []
+    def __init__(self, mujoco: Any, given: Any, folder: Path) -> None:
+        self.model = model = given.compile()
+        self.given, self.folder, self.types = given, folder, mujoco
+        self.lost, self.unshaped = list[str](), list[str]()  # lines; shapes that a URDF cannot have
         self.free = model.jnt_type == mujoco.mjtJoint.mjJNT_FREE
         self.slides = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
         self.moves = self.slides | (model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE)
@@ -159,7 +163,7 @@ class _Robot:
             actuator = etree.SubElement(transmission, "actuator", name=f"{name}_motor")
             etree.SubElement(actuator, f"{{{DRAKE}}}rotor_inertia", value=_numbers(rotor))
 
-    def _actuators(self, joint: int) -> Array:
+    def _actuators(self, joint: int) -> Indices:
         """Indices of the actuators on a joint."""
         kinds = (self.types.mjtTrn.mjTRN_JOINT, self.types.mjtTrn.mjTRN_JOINTINPARENT)
         on_joints = np.isin(self.model.actuator_trntype, kinds)
@@ -179,7 +183,7 @@ class _Robot:
             bounds.append(float(np.abs(model.jnt_actfrcrange[joint]).max()))
         return min((bound for bound in bounds if np.isfinite(bound)), default=0.0)
 
-    def _has_feedback(self, drives: Array) -> Array:
+    def _has_feedback(self, drives: Indices) -> Mask:
         """Whether the force of actuators depends on the motion, as that of position actuators."""
         return np.asarray(self.model.actuator_biastype[drives] != self.types.mjtBias.mjBIAS_NONE)
 
@@ -189,13 +193,16 @@ class _Robot:
         pose.translation -= self.offsets[body]
         if kind == kinds.mjGEOM_MESH:
             mesh = int(model.geom_dataid[shape])
-            if (start := int(model.mesh_pathadr[mesh])) < 0:
-                self.lost.append(f"shape of body '{self.links[body]}': its mesh has no file and is left out")
+            given, scale = self.given.mesh(model.mesh(mesh).name), model.mesh_scale[mesh]
+            # MuJoCo scales a mesh after it has turned it, a URDF before.
+            if (start := int(model.mesh_pathadr[mesh])) < 0 or (np.ptp(scale) > 0 and given.refquat[0] < 1):
+                self.unshaped.append(f"a mesh of '{self.links[body]}', without a file or turned")
                 return
-            pose *= _pose(model.mesh_pos[mesh], model.mesh_quat[mesh]).inverse()
+            reference = _pose(scale * given.refpos, given.refquat)
+            pose *= (reference * _pose(model.mesh_pos[mesh], model.mesh_quat[mesh])).inverse()
             file = Path(model.paths[start:].split(b"\0")[0].decode())
             file = file.relative_to(self.folder) if file.is_relative_to(self.folder) else file
-            tag, attributes = "mesh", {"filename": str(file), "scale": _numbers(model.mesh_scale[mesh])}
+            tag, attributes = "mesh", {"filename": str(file), "scale": _numbers(scale)}
         elif kind == kinds.mjGEOM_SPHERE:
             tag, attributes = "sphere", {"radius": _numbers(size[0])}
         elif kind in (kinds.mjGEOM_CAPSULE, kinds.mjGEOM_CYLINDER):
@@ -204,9 +211,7 @@ class _Robot:
         elif kind in (kinds.mjGEOM_BOX, kinds.mjGEOM_ELLIPSOID):  # a box around an ellipsoid
             tag, attributes = "box", {"size": _numbers(2 * size)}
         else:
-            what = kind.name.rpartition("_")[2].lower()
-            self.lost.append(
-                f"shape of body '{self.links[body]}': a {what} is left out; set excitation.floor_m, or add an obstacle")
+            self.unshaped.append(f"a {kind.name.rpartition('_')[2].lower()} of '{self.links[body]}'")
             return
         collision = etree.SubElement(link, "collision")
         _place(collision, pose)
@@ -235,6 +240,7 @@ class _Robot:
         model, kept, types = self.model, np.array(self.kept, dtype=int), self.types
         own, bodies = np.isin(model.jnt_bodyid, self.bodies), np.array(self.bodies)
         every = {
+            "shapes are left out; set excitation.floor_m, or add obstacles": first_few(self.unshaped),
             "ball joints are fixed": self._joined(np.flatnonzero(own & (model.jnt_type == types.mjtJoint.mjJNT_BALL))),
             "springs of joints are no prior; robot.drive_terms with stiffness identifies them": self._joined(
                 kept[model.jnt_stiffness[kept] != 0]),
@@ -263,7 +269,7 @@ class _Robot:
                 "gains of position actuators are not used; if commands are recorded in place of efforts, set"
                 f" robot.effort: position_command, robot.command_kp: {{{kp}}}, robot.command_kd: {{{kd}}}")
 
-    def _joined(self, joints: Array) -> str:
+    def _joined(self, joints: Indices) -> str:
         return first_few([self.joints[k] for k in joints])
 
 
