@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array, Indices
@@ -19,6 +18,7 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints, moving_links
 from inertid_ros.robot.urdf.mjcf import import_mujoco, refusals
+from inertid_ros.robot.urdf.text import place
 
 from .example_robots import SimulatedPlate, Sole
 
@@ -116,17 +116,14 @@ def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
 
 
 def _fix(joint: etree._Element, position: float) -> None:
-    xyz, rpy = parsing.origin(joint)
-    axis = parsing.axis(joint)
-    rotation = Rotation.from_euler("xyz", rpy)
+    turn, shift = np.eye(3), np.zeros(3)
     if joint.get("type") == "prismatic":
-        xyz = xyz + rotation.apply(axis * position)
+        shift = parsing.axis(joint) * position
     else:
-        rotation = rotation * Rotation.from_rotvec(axis * position)
-    etree.strip_elements(joint, "origin", "mimic", "limit", "dynamics", "axis", with_tail=False)
+        turn = pin.exp3(parsing.axis(joint) * position)
+    place(joint, parsing.placement(joint) * pin.SE3(turn, shift))
+    etree.strip_elements(joint, "mimic", "limit", "dynamics", "axis", with_tail=False)
     joint.set("type", "fixed")
-    numbers = {"xyz": xyz, "rpy": rotation.as_euler("xyz")}
-    etree.SubElement(joint, "origin", {key: " ".join(repr(float(x)) for x in v) for key, v in numbers.items()})
 
 
 def build_world(

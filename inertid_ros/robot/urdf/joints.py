@@ -215,23 +215,20 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = parsing.number(elements[name], "dynamics", key, 0.0)
-            _check_drive(name, f"dynamics {key}", value)
-            prior[term][index] = value
+            prior[term][index] = parsing.number(elements[name], "dynamics", key, 0.0)
     for actuator in root.iterfind("transmission/actuator"):
         joint = actuator.getparent().find("joint")
-        if joint is not None and (name := str(joint.get("name"))) in joints:
+        if joint is not None and joint.get("name") in joints:
             inertia, ratio = (parsing.number(actuator, f"{{{parsing.DRAKE}}}{key}", "value", default)
                 for key, default in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)))
-            _check_drive(name, "rotor_inertia", inertia * ratio**2)
-            prior["rotor_inertia"][joints.index(name)] += inertia * ratio**2
+            prior["rotor_inertia"][joints.index(joint.get("name"))] += inertia * ratio**2
+    stated = {"dynamics damping": "viscous", "dynamics friction": "coulomb", "rotor_inertia": "rotor_inertia"}
+    for what, term in stated.items():
+        for name, value in zip(joints, prior[term], strict=True):
+            if not 0 <= value <= _MAX_DRIVE_TERM:
+                wrong = "below zero" if value < 0 else "more than any joint has"
+                raise ModelError(f"URDF joint '{name}': {what} is {value:g}, {wrong}; fix the URDF")
     return prior
-
-
-def _check_drive(joint: str, what: str, value: float) -> None:
-    if not 0 <= value <= _MAX_DRIVE_TERM:
-        wrong = "below zero" if value < 0 else "more than any joint has"
-        raise ModelError(f"URDF joint '{joint}': {what} is {value:g}, {wrong}; fix the URDF")
 
 
 def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:

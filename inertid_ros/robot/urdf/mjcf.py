@@ -4,7 +4,6 @@ MuJoCo resolves defaults, includes, and inertia from shapes. A body becomes a li
 a body with several joints gets links without mass between them. Joints keep their names.
 """
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,21 +13,26 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from inertid_ros.core.arrays import Array, Indices, Mask
+from inertid_ros.core.arrays import Array, Indices
 from inertid_ros.core.errors import ModelError, first_few, log_once, optional_module
 from inertid_ros.core.worker import read_apart
 
 from .parsing import DRAKE
-from .text import inertial_lines
+from .text import add_inertia, add_joint, add_shape, add_transmission, numbers
 
+_ABSENT = "this needs MuJoCo, which is not installed; pip install mujoco"
 _ALLOWED_BYTES = 2 * 10**8  # of the files that an MJCF names
 _ASSUMED_M = 10.0  # range of a sliding joint without one, in both directions; Pinocchio needs a range
-_MASSLESS = pin.Inertia(1e-12, np.zeros(3), 1e-14 * np.eye(3))  # between joints; for zero, a body would be guessed
+# A link between two joints of a body; for a link without mass, a body would be guessed.
+_MASSLESS = pin.Inertia(1e-12, np.zeros(3), 1e-14 * np.eye(3)).toDynamicParameters()
+_SHAPES = {"mjGEOM_SPHERE": ("sphere", ("radius",)), "mjGEOM_CAPSULE": ("capsule", ("radius", "length")),
+    "mjGEOM_CYLINDER": ("cylinder", ("radius", "length")),
+    **dict.fromkeys(("mjGEOM_BOX", "mjGEOM_ELLIPSOID"), ("box", ("size",)))}  # a box around an ellipsoid
 
 
 def import_mujoco() -> Any:
     """The ``mujoco`` module; ModelError without MuJoCo."""
-    return optional_module("mujoco", ModelError("this needs MuJoCo, which is not installed; pip install mujoco"))
+    return optional_module("mujoco", ModelError(_ABSENT))
 
 
 @contextmanager
@@ -46,10 +50,6 @@ def urdf_of_mjcf(path: Path) -> str:
     Rotor inertias (``armature``) are written as Drake's elements of transmissions. ModelError: MuJoCo is not installed,
     or refuses the file; WorkerError: reading takes too long, or ends the process.
     """
-    if importlib.util.find_spec("mujoco") is None:
-        raise ModelError(f"{path}: MJCF is read by MuJoCo, which is not installed; pip install mujoco")
-    if not path.is_file():
-        raise ModelError(f"{path}: MuJoCo reads an MJCF only from a file; save it as a file")
     text, lost = read_apart(str(path), _converted, str(path), size=_ALLOWED_BYTES)
     for line in lost:
         log_once(f"{path.name}: {line}")
@@ -57,7 +57,7 @@ def urdf_of_mjcf(path: Path) -> str:
 
 
 def _converted(path: str, progress: object) -> tuple[str, list[str]]:
-    mujoco = import_mujoco()
+    mujoco = optional_module("mujoco", ModelError(f"{path}: {_ABSENT}"))
     with refusals(path):
         robot = _Robot(mujoco, mujoco.MjSpec.from_file(path), Path(path).parent)
     return robot.urdf(), robot.lost
@@ -70,9 +70,9 @@ class _Robot:
         self.model = model = given.compile()
         self.given, self.folder, self.types = given, folder, mujoco
         self.lost, self.unshaped = list[str](), list[str]()  # lines; shapes that a URDF cannot have
-        self.free = model.jnt_type == mujoco.mjtJoint.mjJNT_FREE
         self.slides = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
         self.moves = self.slides | (model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE)
+        self.feedback = model.actuator_biastype != mujoco.mjtBias.mjBIAS_NONE  # as of position actuators
         self.joints = self._names("joint", model.njnt, ())
         self.links = self._names("body", model.nbody, self.joints)  # Pinocchio locks no joint with a link's name
         self.bodies = self._kept_bodies()
@@ -92,14 +92,13 @@ class _Robot:
     def _kept_bodies(self) -> list[int]:
         """Bodies of the robot, its root first: the world, or the only tree if it floats."""
         model = self.model
-        floating = [int(model.jnt_bodyid[k]) for k in np.flatnonzero(self.free)]
-        if len(floating) == 1 and set(model.body_rootid[model.jnt_bodyid]) == set(floating):
-            name = self.links[floating[0]]
-            self.lost.append(f"body '{name}' moves freely; its base is fixed unless robot.base is free")
-            return [k for k in range(model.nbody) if model.body_rootid[k] == floating[0]]
+        floating = {int(body) for body in model.jnt_bodyid[model.jnt_type == self.types.mjtJoint.mjJNT_FREE]}
+        alone = len(floating) == 1 and set(model.body_rootid[model.jnt_bodyid]) == floating
+        names = first_few([self.links[body] for body in floating])
         if floating:
-            self.lost.append(f"loose objects are left out: {first_few([self.links[body] for body in floating])}")
-        return [k for k in range(model.nbody) if model.body_rootid[k] not in floating]
+            self.lost.append(f"body '{names}' moves freely; its base is fixed unless robot.base is free" if alone
+                else f"loose objects are left out: {names}")
+        return [k for k in range(model.nbody) if (model.body_rootid[k] in floating) == alone]
 
     def urdf(self) -> str:
         for body in self.bodies:
@@ -112,56 +111,43 @@ class _Robot:
         """Add a body with its shapes, behind its joints."""
         model, links = self.model, self.links
         joints = [k for k in self.kept if model.jnt_bodyid[k] == body]
-        start, parent = _pose(model.body_pos[body], model.body_quat[body]), int(model.body_parentid[body])
-        start.translation -= self.offsets[parent]
-        above = links[parent]
+        start, above = _pose(model.body_pos[body], model.body_quat[body]), links[model.body_parentid[body]]
+        start.translation -= self.offsets[model.body_parentid[body]]
         for joint in joints:
             child = links[body] if joint == joints[-1] else f"{self.joints[joint]}_{links[body]}"
             if joint != joints[-1]:
-                _set_inertia(etree.SubElement(self.root, "link", name=child), _MASSLESS)
+                add_inertia(etree.SubElement(self.root, "link", name=child), _MASSLESS)
             self._add_joint(joint, above, child, start * pin.SE3(np.eye(3), model.jnt_pos[joint]))
             start, above = pin.SE3(np.eye(3), -model.jnt_pos[joint]), child
         if joints:
             self.offsets[body] = model.jnt_pos[joints[-1]]
         elif body != self.bodies[0]:
-            fixed = etree.SubElement(self.root, "joint", name=f"{links[body]}_fixed", type="fixed")
-            _connect(fixed, above, links[body], start)
+            add_joint(self.root, (f"{links[body]}_fixed", above, links[body]), "fixed", start)
         link = etree.SubElement(self.root, "link", name=links[body])
         pose = _pose(model.body_ipos[body] - self.offsets[body], model.body_iquat[body])
         if model.body_mass[body] > 0:
             inertia = pose.rotation @ np.diag(model.body_inertia[body]) @ pose.rotation.T
-            _set_inertia(link, pin.Inertia(float(model.body_mass[body]), pose.translation, inertia))
-        first = int(model.body_geomadr[body])
-        for shape in range(first, first + int(model.body_geomnum[body])):
+            whole = pin.Inertia(float(model.body_mass[body]), pose.translation, inertia)
+            add_inertia(link, whole.toDynamicParameters())
+        for shape in np.flatnonzero(model.geom_bodyid == body):
             if model.geom_contype[shape] or model.geom_conaffinity[shape]:
-                self._add_collision(link, shape, body)
+                self._add_collision(link, int(shape), body)
 
     def _add_joint(self, joint: int, parent: str, child: str, start: pin.SE3) -> None:
         """Add a joint, whose frame is at its ``start`` for the position ``ref``."""
         model, axis = self.model, self.model.jnt_axis[joint]
         zero, dof = -float(model.qpos0[model.jnt_qposadr[joint]]), int(model.jnt_dofadr[joint])
         back = pin.SE3(np.eye(3), zero * axis) if self.slides[joint] else pin.SE3(pin.exp3(zero * axis), np.zeros(3))
-        limited = bool(model.jnt_limited[joint])
-        kind = "prismatic" if self.slides[joint] else "revolute" if limited else "continuous"
-        limits = {"effort": self._largest_effort(joint), "velocity": 0.0}  # zero: not stated
-        if kind != "continuous":
-            limits["lower"], limits["upper"] = model.jnt_range[joint] if limited else (-_ASSUMED_M, _ASSUMED_M)
-        element = etree.SubElement(self.root, "joint", name=self.joints[joint], type=kind)
-        _connect(element, parent, child, start * back)
-        etree.SubElement(element, "axis", xyz=_numbers(axis))
+        kind = "prismatic" if self.slides[joint] else "revolute" if model.jnt_limited[joint] else "continuous"
+        lower, upper = model.jnt_range[joint] if model.jnt_limited[joint] else (-_ASSUMED_M, _ASSUMED_M)
+        limits = {"lower": lower, "upper": upper, "effort": self._largest_effort(joint), "velocity": 0.0}  # not stated
         friction = {"damping": model.dof_damping[dof], "friction": model.dof_frictionloss[dof]}
-        for tag, values in (("limit", limits), ("dynamics", friction)):
-            etree.SubElement(element, tag, {key: _numbers(value) for key, value in values.items()})
-        drives, rotor = self._actuators(joint), float(model.dof_armature[dof])
-        if hasattr(model, "actuator_armature"):
-            rotor += float(np.sum(model.actuator_gear[drives, 0] ** 2 * model.actuator_armature[drives]))
-        if rotor > 0:
-            name = self.joints[joint]
-            transmission = etree.SubElement(self.root, "transmission", name=f"{name}_transmission")
-            etree.SubElement(transmission, "type").text = "transmission_interface/SimpleTransmission"
-            etree.SubElement(transmission, "joint", name=name)
-            actuator = etree.SubElement(transmission, "actuator", name=f"{name}_motor")
-            etree.SubElement(actuator, f"{{{DRAKE}}}rotor_inertia", value=_numbers(rotor))
+        add_joint(self.root, (self.joints[joint], parent, child), kind, start * back, axis={"xyz": axis}, limit=limits,
+            dynamics=friction)
+        of_motors = model.actuator_gear[:, 0] ** 2 * getattr(model, "actuator_armature", 0.0)  # MuJoCo 4
+        if (rotor := float(model.dof_armature[dof] + np.sum(of_motors[self._actuators(joint)]))) > 0:
+            actuator = add_transmission(self.root, self.joints[joint])
+            etree.SubElement(actuator, f"{{{DRAKE}}}rotor_inertia", value=numbers(rotor))
 
     def _actuators(self, joint: int) -> Indices:
         """Indices of the actuators on a joint."""
@@ -174,18 +160,14 @@ class _Robot:
         model, drives, bounds = self.model, self._actuators(joint), list[float]()
         forces, commands = (np.abs(values[drives]).max(axis=1) for values in (
             model.actuator_forcerange, model.actuator_gainprm[:, :1] * model.actuator_ctrlrange))
-        motors = model.actuator_ctrllimited[drives] & ~self._has_feedback(drives)
+        motors = model.actuator_ctrllimited[drives] & ~self.feedback[drives]
         forces = np.where(model.actuator_forcelimited[drives], forces, np.inf)
         forces = np.minimum(forces, np.where(motors, commands, np.inf))
         if len(drives):
             bounds.append(float(np.sum(forces * np.abs(model.actuator_gear[drives, 0]))))
         if model.jnt_actfrclimited[joint]:
             bounds.append(float(np.abs(model.jnt_actfrcrange[joint]).max()))
-        return min((bound for bound in bounds if np.isfinite(bound)), default=0.0)
-
-    def _has_feedback(self, drives: Indices) -> Mask:
-        """Whether the force of actuators depends on the motion, as that of position actuators."""
-        return np.asarray(self.model.actuator_biastype[drives] != self.types.mjtBias.mjBIAS_NONE)
+        return min(filter(np.isfinite, bounds), default=0.0)
 
     def _add_collision(self, link: etree._Element, shape: int, body: int) -> None:
         model, kinds, size = self.model, self.types.mjtGeom, self.model.geom_size[shape]
@@ -202,20 +184,15 @@ class _Robot:
             pose *= (reference * _pose(model.mesh_pos[mesh], model.mesh_quat[mesh])).inverse()
             file = Path(model.paths[start:].split(b"\0")[0].decode())
             file = file.relative_to(self.folder) if file.is_relative_to(self.folder) else file
-            tag, attributes = "mesh", {"filename": str(file), "scale": _numbers(scale)}
-        elif kind == kinds.mjGEOM_SPHERE:
-            tag, attributes = "sphere", {"radius": _numbers(size[0])}
-        elif kind in (kinds.mjGEOM_CAPSULE, kinds.mjGEOM_CYLINDER):
-            tag = "capsule" if kind == kinds.mjGEOM_CAPSULE else "cylinder"
-            attributes = {"radius": _numbers(size[0]), "length": _numbers(2 * size[1])}
-        elif kind in (kinds.mjGEOM_BOX, kinds.mjGEOM_ELLIPSOID):  # a box around an ellipsoid
-            tag, attributes = "box", {"size": _numbers(2 * size)}
+            tag, attributes = "mesh", {"filename": str(file), "scale": numbers(scale)}
+        elif kind.name in _SHAPES:
+            tag, keys = _SHAPES[kind.name]
+            lengths = {"radius": size[0], "length": 2 * size[1], "size": 2 * size}
+            attributes = {key: numbers(lengths[key]) for key in keys}
         else:
             self.unshaped.append(f"a {kind.name.rpartition('_')[2].lower()} of '{self.links[body]}'")
             return
-        collision = etree.SubElement(link, "collision")
-        _place(collision, pose)
-        etree.SubElement(etree.SubElement(collision, "geometry"), tag, attributes)
+        add_shape(link, pose, tag, attributes)
 
     def _add_mimics(self) -> None:
         """Write linear equalities of two joints as ``<mimic>``, and tell the other equalities."""
@@ -226,72 +203,45 @@ class _Robot:
             offset, multiplier, *others = model.eq_data[index, :5]
             if model.eq_type[index] == self.types.mjtEq.mjEQ_JOINT and leader >= 0 and not np.any(others):
                 at = model.qpos0[model.jnt_qposadr[[follower, leader]]]
-                values = {"multiplier": _numbers(multiplier), "offset": _numbers(at[0] + offset - multiplier * at[1])}
+                values = {"multiplier": numbers(multiplier), "offset": numbers(at[0] + offset - multiplier * at[1])}
                 if {follower, leader} <= set(self.kept):
                     etree.SubElement(elements[self.joints[follower]], "mimic", values, joint=self.joints[leader])
                 continue
             open_loops.append(model.equality(index).name or f"equality_{index}")
         if open_loops:
-            self.lost.append(
-                f"closed loops and other equality constraints are opened: {first_few(open_loops)}; lock the joints that"
-                " they move with robot.locked_joints")
+            self.lost.append(f"closed loops and other equality constraints are opened: {first_few(open_loops)}")
 
     def _tell_losses(self) -> None:
         model, kept, types = self.model, np.array(self.kept, dtype=int), self.types
-        own, bodies = np.isin(model.jnt_bodyid, self.bodies), np.array(self.bodies)
+        names, bodies = np.array(self.joints, dtype=object), np.array(self.bodies)
+        gains = np.column_stack([model.actuator_gainprm[:, 0], -model.actuator_biasprm[:, 2]])
+        gains *= model.actuator_gear[:, :1] ** 2
+        drives = [(names[k], on[0]) for k in self.kept if len(on := self._actuators(k)) == 1 and self.feedback[on[0]]]
+        kp, kd = (", ".join(f"{name}: {gains[at, i]:.6g}" for name, at in drives) for i in (0, 1))
         every = {
             "shapes are left out; set excitation.floor_m, or add obstacles": first_few(self.unshaped),
-            "ball joints are fixed": self._joined(np.flatnonzero(own & (model.jnt_type == types.mjtJoint.mjJNT_BALL))),
-            "springs of joints are no prior; robot.drive_terms with stiffness identifies them": self._joined(
-                kept[model.jnt_stiffness[kept] != 0]),
-            f"sliding joints without a range get {_ASSUMED_M:g} m; set limits.position": self._joined(
-                kept[self.slides[kept] & (model.jnt_limited[kept] == 0)]),
+            "ball joints are fixed": first_few(
+                [*names[np.isin(model.jnt_bodyid, bodies) & (model.jnt_type == types.mjtJoint.mjJNT_BALL)]]),
+            "springs of joints are no prior; robot.drive_terms with stiffness identifies them": first_few(
+                [*names[kept[model.jnt_stiffness[kept] != 0]]]),
+            f"sliding joints without a range get {_ASSUMED_M:g} m; set limits.position": first_few(
+                [*names[kept[self.slides[kept] & (model.jnt_limited[kept] == 0)]]]),
             "tendons are left out": first_few([model.tendon(k).name or str(k) for k in range(model.ntendon)]),
             "actuators that do not act on one joint are left out": first_few([
                 model.actuator(k).name or str(k) for k in range(model.nu)
                 if not any(k in self._actuators(joint) for joint in self.kept)]),
             "gravity is compensated; set robot.effort gravity_compensated if efforts lack it": first_few(
                 [self.links[k] for k in bodies[model.body_gravcomp[bodies] != 0]]),
-            "deformable bodies and plugins are left out": str(model.nflex + model.nplugin or ""),
-            "excluded contacts are checked by planning": str(model.nexclude or ""),
-            "air resistance is left out": "density or viscosity" if model.opt.density or model.opt.viscosity else ""}
-        self.lost += [f"{what}: {names}" for what, names in every.items() if names]
-        if np.abs(model.opt.gravity - (0.0, 0.0, -9.81)).max() > 1e-9:
-            self.lost.append(f"its gravity is not used; set robot.gravity: {model.opt.gravity.tolist()}")
-        drives = {self.joints[joint]: self._actuators(joint) for joint in self.kept}
-        single = {name: int(on[0]) for name, on in drives.items() if len(on) == 1 and self._has_feedback(on)[0]}
-        if single:
-            at = [*single.values()]
-            squares = model.actuator_gear[at, 0] ** 2
-            kp, kd = (", ".join(f"{name}: {gain:.6g}" for name, gain in zip(single, squares * gains, strict=True))
-                for gains in (model.actuator_gainprm[at, 0], -model.actuator_biasprm[at, 2]))
-            self.lost.append(
-                "gains of position actuators are not used; if commands are recorded in place of efforts, set"
-                f" robot.effort: position_command, robot.command_kp: {{{kp}}}, robot.command_kd: {{{kd}}}")
-
-    def _joined(self, joints: Indices) -> str:
-        return first_few([self.joints[k] for k in joints])
+            "further content is left out": first_few([what for what, count in (
+                ("deformable bodies", model.nflex), ("plugins", model.nplugin), ("density of air", model.opt.density),
+                ("viscosity of air", model.opt.viscosity)) if count]),
+            "its gravity is not used; set robot.gravity": str(model.opt.gravity.tolist())
+                * bool(np.abs(model.opt.gravity - (0.0, 0.0, -9.81)).max() > 1e-9),
+            "gains of position actuators are not used; if commands are recorded in place of efforts, set":
+                f"robot.effort: position_command, robot.command_kp: {{{kp}}}, robot.command_kd: {{{kd}}}" * bool(kp)}
+        self.lost += [f"{what}: {content}" for what, content in every.items() if content]
 
 
 def _pose(position: Array, quaternion: Array) -> pin.SE3:
     """Pose of a frame by MuJoCo's quaternion (w, x, y, z)."""
     return pin.SE3(pin.Quaternion(*map(float, quaternion)).normalized().toRotationMatrix(), np.array(position))
-
-
-def _connect(joint: etree._Element, parent: str, child: str, pose: pin.SE3) -> None:
-    _place(joint, pose)
-    etree.SubElement(joint, "parent", link=parent)
-    etree.SubElement(joint, "child", link=child)
-
-
-def _place(element: etree._Element, pose: pin.SE3) -> None:
-    rpy = pin.rpy.matrixToRpy(pose.rotation)
-    etree.SubElement(element, "origin", xyz=_numbers(pose.translation), rpy=_numbers(rpy))
-
-
-def _set_inertia(link: etree._Element, inertia: pin.Inertia) -> None:
-    link.append(etree.fromstring("".join(inertial_lines(inertia.toDynamicParameters()))))
-
-
-def _numbers(values: Array | float) -> str:
-    return " ".join(repr(float(value)) for value in np.atleast_1d(values))

@@ -4,6 +4,7 @@ Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashe
 module refuses input that Pinocchio accepts silently, and names the element.
 """
 
+import contextlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +31,7 @@ _XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
-    """URDF text from a URDF or MJCF file, or ``source`` itself if it starts with ``<``; ModelError if unreadable."""
+    """URDF text of a URDF, MJCF or SDF file, or ``source`` if it starts with ``<``; ModelError if it cannot be read."""
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
@@ -41,12 +42,7 @@ def read_description(source: str | Path) -> str:
         content = read_bytes(path, _MAX_URDF_BYTES)
         if foreign := foreign_content(content):
             raise ModelError(f"{path}: {foreign}")
-        kind = _root_tag(content)
-        if kind == "mujoco":
-            from .mjcf import urdf_of_mjcf  # late, as it imports this module
-
-            return urdf_of_mjcf(path)
-        return content.decode("utf-8")
+        return _as_urdf(path, content) or content.decode("utf-8")
     except FormatError as error:
         raise ModelError(f"{path}: {error}; this is not a URDF") from None
     except FileNotFoundError:
@@ -58,11 +54,14 @@ def read_description(source: str | Path) -> str:
         raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
 
 
-def _root_tag(content: bytes) -> str:
-    try:
-        return str(parse_xml(content).tag)
-    except etree.XMLSyntaxError:
-        return ""
+def _as_urdf(path: Path, content: bytes) -> str:
+    """URDF text of an MJCF or SDF file; empty for other content."""
+    with contextlib.suppress(etree.XMLSyntaxError):
+        if (root := parse_xml(content)).tag in ("mujoco", "sdf"):
+            from . import mjcf, sdf  # late, as they import this module
+
+            return mjcf.urdf_of_mjcf(path) if root.tag == "mujoco" else sdf.urdf_of_sdf(path, root)
+    return ""
 
 
 def parse_xml(content: bytes) -> etree._Element:
