@@ -44,7 +44,7 @@ def refusals(where: object = "URDF") -> Iterator[None]:
         raise ModelError(f"{where}: MuJoCo refuses it ({str(error).splitlines()[0]}); fix it") from None
 
 
-def urdf_of_mjcf(path: Path) -> str:
+def as_urdf(path: Path, root: etree._Element) -> str:
     """URDF text of an MJCF file; one line is logged about every kind of content that is lost.
 
     Rotor inertias (``armature``) are written as Drake's elements of transmissions. ModelError: MuJoCo is not installed,
@@ -101,6 +101,7 @@ class _Robot:
         return [k for k in range(model.nbody) if (model.body_rootid[k] in floating) == alone]
 
     def urdf(self) -> str:
+        """URDF text; :attr:`lost` is complete afterwards."""
         for body in self.bodies:
             self._add_link(body)
         self._add_mimics()
@@ -237,7 +238,7 @@ class _Robot:
                 ("viscosity of air", model.opt.viscosity)) if count]),
             "its gravity is not used; set robot.gravity": str(model.opt.gravity.tolist())
                 * bool(np.abs(model.opt.gravity - (0.0, 0.0, -9.81)).max() > 1e-9),
-            "gains of position actuators are not used; if commands are recorded in place of efforts, set":
+            "gains of position actuators are not used; if commands are recorded in place of efforts, use":
                 f"robot.effort: position_command, robot.command_kp: {{{kp}}}, robot.command_kd: {{{kd}}}" * bool(kp)}
         self.lost += [f"{what}: {content}" for what, content in every.items() if content]
 

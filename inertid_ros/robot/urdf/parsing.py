@@ -5,6 +5,7 @@ module refuses input that Pinocchio accepts silently, and names the element.
 """
 
 import contextlib
+import importlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from inertid_ros.core.formats import foreign_content, read_bytes
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 XACRO_SUFFIX = ".xacro"
+_CONVERTERS = {"mujoco": "mjcf", "sdf": "sdf"}  # modules by root elements
 DRAKE = "http://drake.mit.edu"  # namespace of rotor inertias
 _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
@@ -57,10 +59,8 @@ def read_description(source: str | Path) -> str:
 def _as_urdf(path: Path, content: bytes) -> str:
     """URDF text of an MJCF or SDF file; empty for other content."""
     with contextlib.suppress(etree.XMLSyntaxError):
-        if (root := parse_xml(content)).tag in ("mujoco", "sdf"):
-            from . import mjcf, sdf  # late, as they import this module
-
-            return mjcf.urdf_of_mjcf(path) if root.tag == "mujoco" else sdf.urdf_of_sdf(path, root)
+        if module := _CONVERTERS.get(str((root := parse_xml(content)).tag)):
+            return str(importlib.import_module(f"inertid_ros.robot.urdf.{module}").as_urdf(path, root))
     return ""
 
 

@@ -18,7 +18,7 @@ _CIRCLE = "poses refer to one another in a circle"
 _LIMITS = {"lower": "-1e16", "upper": "1e16", "effort": "0", "velocity": "0"}  # and defaults; zero: not stated
 
 
-def urdf_of_sdf(path: Path, root: etree._Element) -> str:
+def as_urdf(path: Path, root: etree._Element) -> str:
     """URDF text of an SDF file with one model; lines about lost content are logged. ModelError if it is broken."""
     models = [*root.findall("model"), *root.findall("world/model")]
     if len(models) != 1 or any(models[0].find(tag) is not None for tag in ("model", "include")):
@@ -38,6 +38,7 @@ class _Model:
         self.above = {_end(joint, "child"): str(joint.get("name")) for joint in self.joints}
 
     def urdf(self) -> str:
+        """URDF text, with the links in the frames of their joints."""
         root = etree.Element("robot", name=self.model.get("name") or "robot")
         if any(_end(joint, "parent") == "world" for joint in self.joints):
             etree.SubElement(root, "link", name="world")
@@ -60,8 +61,7 @@ class _Model:
 
     def _placed(self, element: etree._Element, default: str) -> pin.SE3:
         """Pose of an element in the model; ``default`` is the frame of its ``<pose>``."""
-        given = element.find("pose")
-        return self._pose((given is not None and given.get("relative_to")) or default) * _own_pose(element)
+        return self._pose(element.xpath("string(pose/@relative_to)") or default) * _own_pose(element)
 
     def _frame(self, link: str) -> pin.SE3:
         """Pose of the frame that a link has in a URDF, which is that of the joint above it."""
@@ -86,11 +86,10 @@ class _Model:
         pose, elements = self._pose(name), dict[str, dict[str, Array]]()
         if axis is not None and kind != "fixed":
             limits = {key: _values(axis, f"limit/{key}", default) for key, default in _LIMITS.items()}
-            limits |= {key: np.zeros(1) for key in ("effort", "velocity") if limits[key] >= _UNLIMITED}
+            limits |= {key: np.zeros(1) for key in ("effort", "velocity") if not 0 <= limits[key] < _UNLIMITED}
             if kind == "revolute" and max(-limits["lower"], limits["upper"]) >= _UNLIMITED:
                 kind = "continuous"
-            xyz = axis.find("xyz")
-            frame = self._pose((xyz is not None and xyz.get("expressed_in")) or name)
+            frame = self._pose(axis.xpath("string(xyz/@expressed_in)") or name)
             elements = {"axis": {"xyz": (pose.inverse() * frame).rotation @ _values(axis, "xyz", "0 0 1")},
                 "limit": limits, "dynamics": {
                     key: _values(axis, f"dynamics/{key}", "0") for key in ("damping", "friction")}}
@@ -103,7 +102,7 @@ def _end(joint: etree._Element, tag: str) -> str:
 
 def _own_pose(element: etree._Element) -> pin.SE3:
     xyz, rpy = _values(element, "pose", "0 0 0 0 0 0").reshape(2, 3)
-    degrees = element.find("pose") is not None and element.find("pose").get("degrees") == "true"
+    degrees = element.xpath("string(pose/@degrees)") == "true"
     return pin.SE3(pin.rpy.rpyToMatrix(np.radians(rpy) if degrees else rpy), xyz)
 
 

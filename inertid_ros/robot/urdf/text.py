@@ -248,6 +248,7 @@ def _cos_sin(angle: float) -> tuple[float, float]:
 
 
 def numbers(values: Array | Sequence[float] | float) -> str:
+    """Numbers, separated by blanks, that read back exactly."""
     return " ".join(repr(float(value)) for value in np.atleast_1d(values))
 
 
@@ -277,6 +278,7 @@ def add_inertia(link: etree._Element, pi: Array) -> None:
 
 
 def add_shape(link: etree._Element, pose: pin.SE3, tag: str, attributes: Mapping[str, str]) -> None:
+    """Add a ``<collision>`` with a geometry ``tag``, at a pose in the frame of the link."""
     collision = etree.SubElement(link, "collision")
     place(collision, pose)
     etree.SubElement(etree.SubElement(collision, "geometry"), tag, attributes)

@@ -114,7 +114,8 @@ def _load(folder, *change):
 def test_a_joint_on_the_world_without_limits_is_continuous(tmp_path):
     limits = "<limit><effort>inf</effort><velocity>-1</velocity><lower>-1e16</lower></limit>"
     model = _load(tmp_path, "</axis>", f"{limits}</axis>")
-    assert model.root_name == "world" and np.isinf([*model.limits.lower, *model.limits.velocity, *model.limits.effort]).all()
+    limits = model.limits
+    assert model.root_name == "world" and np.isinf([*limits.lower, *limits.velocity, *limits.effort]).all()
     np.testing.assert_allclose(model.pinocchio.jointPlacements[1].translation, [0, 0, 1])
     np.testing.assert_allclose(model.body_prior[0, :4], [2, 0, 0, 0.4])
 
