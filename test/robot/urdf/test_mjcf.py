@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from support.robots.example_robots import all_locked
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.cli.main import main
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError, ModelError, log_once
 from inertid_ros.identification.assessment.torque_confidence import sample_states
@@ -231,3 +232,10 @@ def test_rotor_inertia_is_read_from_transmissions_as_drake_reads_it():
         load_model(text.replace("</robot>", motor.format("-2e-3")))
     with pytest.raises(ModelError, match="URDF transmission 't': .*rotor_inertia value='x' is not a number"):
         load_model(text.replace("</robot>", motor.format("x")))
+
+
+def test_commands_take_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_arm(tmp_path)
+    assert main(["init", "arm.xml"]) == 0 and main(["info", "arm.xml", "--config", "arm.yaml"]) == 0
+    assert "robot arm, 2 joints" in capsys.readouterr().out
