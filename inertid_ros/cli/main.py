@@ -141,7 +141,7 @@ def command_parser() -> argparse.ArgumentParser:
             epilog="examples:\n  " + "\n  ".join(EXAMPLES[name]), formatter_class=argparse.RawDescriptionHelpFormatter)
 
     init = add("init", "write a first configuration for a robot, to be reviewed and corrected", force)
-    _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
+    _take(init, "urdf", "URDF", "robot description: URDF, MJCF, SDF, or a .xacro file with --xacro")
     _take(init, "--xacro", "NAME:=VALUE",
         "expand xacro with these arguments; this evaluates expressions in the file, so use only files that you trust",
         nargs="*")
@@ -157,7 +157,7 @@ def command_parser() -> argparse.ArgumentParser:
 
     identify = add("identify", "find the parameters of a robot from recordings", settings, force)
     _take(identify, "recordings", "RECORDING", _RECORDING, nargs="+")
-    _take(identify, "--urdf", "FILE", "robot description; its parameters are the prior", required=True)
+    _take(identify, "--urdf", "FILE", "URDF, MJCF or SDF of the robot; its parameters are the prior", required=True)
     _take(identify, "--validate", "RECORDING", "held-out recordings", nargs="+", default=[])
     _take(identify, "--model", None,
         "equations to fit: force; for a floating robot momentum, or momentum_change if its momentum is not zero",
@@ -168,7 +168,7 @@ def command_parser() -> argparse.ArgumentParser:
     _take(identify, "--output", "DIR", "result directory to write", required=True)
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)
-    _take(excite, "--urdf", "FILE", "robot description", required=True)
+    _take(excite, "--urdf", "FILE", "URDF, MJCF or SDF of the robot", required=True)
     _take(excite, "--prior", "RESULT_DIR", "earlier result; the motion excites parameters that are still uncertain")
     planned = excite.add_mutually_exclusive_group()
     _take(planned, "--start", "JOINT=POSITION",

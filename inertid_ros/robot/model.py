@@ -393,11 +393,12 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     layout, contacts = _layout(links, joints, options), contacts_of(options)
     _check_rotors(model, links, layout.rotors)
     check_contacts(model, contacts)
+    drives = urdf_joints.drive_prior(root, joints)
+    stated = zip(joints, drives["rotor_inertia"], strict=True)
+    drives["rotor_inertia"] = np.array([options.rotor_inertias.get(joint, inertia) for joint, inertia in stated])
     return RobotModel(
         name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
-        body_prior=prior, body_locked=body_locked,
-        drive_prior=urdf_joints.drive_prior(root, joints) | {
-            "rotor_inertia": np.array([options.rotor_inertias.get(joint, 0.0) for joint in joints])},
+        body_prior=prior, body_locked=body_locked, drive_prior=drives,
         limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels), mimics=mimics,
         held_leaders=tuple(name for name in options.locked_joints if name not in given.locked_joints))
 

@@ -28,6 +28,7 @@ from inertid_ros.robot.body_changes import write_urdf
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import full_model, position_range
+from inertid_ros.robot.urdf.text import add_transmission, numbers as written
 
 from .mujoco_model import import_mujoco, joint_frames, refusals
 
@@ -37,7 +38,6 @@ TERMS = {
 """Drive terms that a format can hold; all formats hold bodies."""
 REST = "smooth change of friction's sign, spin of rotors"  # what no parameter of its own causes
 _ROUNDING = 1e-9  # of a joint's torque
-_DRAKE = "http://drake.mit.edu"
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
 _ISAACLAB_COMMENT = """\
 # Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
@@ -136,21 +136,19 @@ def _isaaclab_text(model: RobotModel, drives: Mapping[str, Array], breakaway: Ar
 def _drake_text(model: RobotModel, drives: Mapping[str, Array], urdf: str) -> str:
     """URDF with rotor inertias in Drake's elements of the joints' transmissions."""
     given = parsing.parse_xml(urdf.encode())
-    root = etree.Element(given.tag, dict(given.attrib), nsmap={**given.nsmap, "drake": _DRAKE})
+    root = etree.Element(given.tag, dict(given.attrib), nsmap={**given.nsmap, "drake": parsing.DRAKE})
     root[:] = given[:]
     present = {element.find("joint").get("name"): element for element in root.findall("transmission")
         if element.find("joint") is not None and "SimpleTransmission" in (element.findtext("type") or "")}
     for joint, inertia in zip(model.joint_names, drives["rotor_inertia"], strict=True):
         if joint not in present:
-            present[joint] = etree.SubElement(root, "transmission", name=f"{joint}_transmission")
-            etree.SubElement(present[joint], "type").text = "transmission_interface/SimpleTransmission"
-            etree.SubElement(present[joint], "joint", name=joint)
+            present[joint] = add_transmission(root, joint).getparent()
         actuator = present[joint].find("actuator")
         if actuator is None:
             actuator = etree.SubElement(present[joint], "actuator", name=f"{joint}_motor")
-        for tag, value in ((f"{{{_DRAKE}}}rotor_inertia", inertia), (f"{{{_DRAKE}}}gear_ratio", 1.0)):
+        for tag, value in ((f"{{{parsing.DRAKE}}}rotor_inertia", inertia), (f"{{{parsing.DRAKE}}}gear_ratio", 1.0)):
             etree.strip_elements(actuator, tag, with_tail=False)
-            etree.SubElement(actuator, tag, value=_numbers(value))
+            etree.SubElement(actuator, tag, value=written(value))
     return _written(root)
 
 
@@ -171,7 +169,7 @@ def _mjcf_text(model: RobotModel, drives: Mapping[str, Array], urdf: str, onto: 
         joints[name].attrib.pop("springdamper", None)
         joints[name].set("springref", "0")
         for term, key in MJCF_TERMS.items():
-            joints[name].set(key, _numbers(drives[term][index]))
+            joints[name].set(key, written(drives[term][index]))
     etree.strip_attributes(root, *_CHANGED_INERTIA)
     text = _written(root)
     if not onto:
@@ -241,14 +239,14 @@ def _mjcf_of_urdf(model: RobotModel, description: etree._Element) -> etree._Elem
     """MJCF with the links, joints and limits of a URDF, without shapes and inertia."""
     joints, root = parsing.by_name(description, "joint"), etree.Element("mujoco", model=model.name)
     etree.SubElement(root, "compiler", angle="radian")
-    etree.SubElement(root, "option", gravity=_numbers(*model.options.gravity))
+    etree.SubElement(root, "option", gravity=written(model.options.gravity))
     world = etree.SubElement(root, "worldbody")
     (base,) = parsing.by_name(description, "link").keys() - {parsing.ends(joint)[1] for joint in joints.values()}
     bodies = {base: world if base == "world" else etree.SubElement(world, "body", name=base)}
     while waiting := [joint for joint in joints.values() if parsing.ends(joint)[1] not in bodies]:
         joint = next(joint for joint in waiting if parsing.ends(joint)[0] in bodies)
         (parent, child), (xyz, rpy) = parsing.ends(joint), parsing.origin(joint)
-        pose = {"pos": _numbers(*xyz), "quat": _numbers(*Rotation.from_euler("xyz", rpy).as_quat()[[3, 0, 1, 2]])}
+        pose = {"pos": written(xyz), "quat": written(Rotation.from_euler("xyz", rpy).as_quat()[[3, 0, 1, 2]])}
         bodies[child] = etree.SubElement(bodies[parent], "body", pose, name=child)
         if joint.get("type") != "fixed":
             etree.SubElement(bodies[child], "joint", _joint_attributes(joint))
@@ -261,20 +259,16 @@ def _joint_attributes(joint: etree._Element) -> dict[str, str]:
     numbers: dict[str, Any] = {"axis": parsing.axis(joint), "damping": dynamics[0], "frictionloss": dynamics[1],
         "range": limits if np.isfinite(limits).all() else (), "actuatorfrcrange": (-effort, effort)[: 2 * (effort > 0)]}
     return {"name": str(joint.get("name")), "type": "slide" if joint.get("type") == "prismatic" else "hinge",
-        **{key: _numbers(*values) for key, values in numbers.items() if len(values)}}
+        **{key: written(values) for key, values in numbers.items() if len(values)}}
 
 
 def _set_inertial(body: etree._Element, pi: Array) -> None:
     for former in body.findall("inertial"):
         body.remove(former)
     mass, com, inertia = mass_com_inertia(pi)
-    full = {"fullinertia": _numbers(*np.diagonal(inertia), *inertia[np.triu_indices(3, 1)])}  # must be positive
+    full = {"fullinertia": written([*np.diagonal(inertia), *inertia[np.triu_indices(3, 1)]])}  # must be positive
     moments = full if mass else {"diaginertia": "0 0 0"}
-    body.insert(0, etree.Element("inertial", pos=_numbers(*com), mass=_numbers(float(mass)), **moments))
-
-
-def _numbers(*values: float) -> str:
-    return " ".join(repr(float(value)) for value in values)
+    body.insert(0, etree.Element("inertial", pos=written(com), mass=written(float(mass)), **moments))
 
 
 def _written(root: etree._Element) -> str:

@@ -3,23 +3,22 @@
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array, Indices
-from inertid_ros.core.errors import ModelError, optional_module
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints, moving_links
+from inertid_ros.robot.urdf.mjcf import import_mujoco, refusals
+from inertid_ros.robot.urdf.text import place
 
 from .example_robots import SimulatedPlate, Sole
 
@@ -37,11 +36,6 @@ class MujocoRobot:
     dof: Indices
     position: Indices
     plates: Mapping[str, int] = field(default_factory=dict)
-
-
-def import_mujoco() -> Any:
-    """The ``mujoco`` module; ModelError without MuJoCo."""
-    return optional_module("mujoco", ModelError("this needs MuJoCo, which is not installed; pip install mujoco"))
 
 
 def build_mujoco(robot: RobotModel, timestep: float, floating: bool = False) -> MujocoRobot:
@@ -68,15 +62,6 @@ def _specification(text: str, timestep: float) -> Any:
     spec.option.timestep = timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     return spec
-
-
-@contextmanager
-def refusals(where: object = "URDF") -> Iterator[None]:
-    """Raise ModelError if MuJoCo refuses a model; ``where`` names it."""
-    try:
-        yield
-    except (ValueError, RuntimeError, KeyError) as error:
-        raise ModelError(f"{where}: MuJoCo refuses it ({str(error).splitlines()[0]}); fix it") from None
 
 
 def joint_frames(path: str, progress: object
@@ -131,17 +116,14 @@ def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
 
 
 def _fix(joint: etree._Element, position: float) -> None:
-    xyz, rpy = parsing.origin(joint)
-    axis = parsing.axis(joint)
-    rotation = Rotation.from_euler("xyz", rpy)
+    turn, shift = np.eye(3), np.zeros(3)
     if joint.get("type") == "prismatic":
-        xyz = xyz + rotation.apply(axis * position)
+        shift = parsing.axis(joint) * position
     else:
-        rotation = rotation * Rotation.from_rotvec(axis * position)
-    etree.strip_elements(joint, "origin", "mimic", "limit", "dynamics", "axis", with_tail=False)
+        turn = pin.exp3(parsing.axis(joint) * position)
+    place(joint, parsing.placement(joint) * pin.SE3(turn, shift))
+    etree.strip_elements(joint, "mimic", "limit", "dynamics", "axis", with_tail=False)
     joint.set("type", "fixed")
-    numbers = {"xyz": xyz, "rpy": rotation.as_euler("xyz")}
-    etree.SubElement(joint, "origin", {key: " ".join(repr(float(x)) for x in v) for key, v in numbers.items()})
 
 
 def build_world(

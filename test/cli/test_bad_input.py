@@ -361,7 +361,8 @@ def test_bags_cut_short_are_read_and_marked_or_refused(folder, capsys):
     [
         ("not xml at all", "bad.urdf: URDF: not XML .*; give a URDF file"),
         ("<robot name='r'><link name='a'></robot>", "bad.urdf: URDF: not XML"),
-        ("<mujoco/>", "bad.urdf: URDF: root element is <mujoco>"),
+        ("<world/>", "bad.urdf: URDF: root element is <world>"),
+        ("<mujoco/>", "bad.urdf: URDF robot .*: has no movable joint left"),
         (None, "bad.urdf: no such URDF file; check the path"),
     ],
 )

@@ -192,7 +192,8 @@ def test_the_readme_installs_what_its_first_launch_needs():
     _, rosdep, steps = before.rpartition("rosdep install")
     assert launch and rosdep
     installed = set(re.findall(r"^pip install ([^#\n]*)", steps, re.M)[0].split())
-    needed = set().union(*(imported(file) for file in sorted((LIBRARY / "simulation").rglob("*.py"))))
+    files = [file for folder in ("robot", "simulation") for file in sorted((LIBRARY / folder).rglob("*.py"))]
+    needed = set().union(*(imported(file) for file in files))
     missing = {name for name in needed & OPTIONAL if not {name, f"python3-{name}"} & manifest_dependencies()}
     assert "mujoco" in missing and missing <= installed
     assert "example-robot-data" in installed  # its files are looked for, the module is not imported

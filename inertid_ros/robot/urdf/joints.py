@@ -16,7 +16,7 @@ from inertid_ros.core.errors import ModelError
 
 from . import parsing
 
-_MAX_FRICTION = 1e9  # N m or N, and per rad/s or m/s
+_MAX_DRIVE_TERM = 1e9  # N m or N, per rad/s or m/s, and per rad/s^2 or m/s^2
 _ASSUMED_RANGE, _ASSUMED_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
 _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
@@ -208,15 +208,26 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError for impossible friction."""
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, rotor inertia from transmissions as Drake reads it.
+
+    Values that are not stated are zero. ModelError for impossible values.
+    """
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = parsing.number(elements[name], "dynamics", key, 0.0)
-            if not 0 <= value <= _MAX_FRICTION:
+            prior[term][index] = parsing.number(elements[name], "dynamics", key, 0.0)
+    for actuator in root.iterfind("transmission/actuator"):
+        joint = actuator.getparent().find("joint")
+        if joint is not None and joint.get("name") in joints:
+            inertia, ratio = (parsing.number(actuator, f"{{{parsing.DRAKE}}}{key}", "value", default)
+                for key, default in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)))
+            prior["rotor_inertia"][joints.index(joint.get("name"))] += inertia * ratio**2
+    stated = {"dynamics damping": "viscous", "dynamics friction": "coulomb", "rotor_inertia": "rotor_inertia"}
+    for what, term in stated.items():
+        for name, value in zip(joints, prior[term], strict=True):
+            if not 0 <= value <= _MAX_DRIVE_TERM:
                 wrong = "below zero" if value < 0 else "more than any joint has"
-                raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, {wrong}; fix the URDF")
-            prior[term][index] = value
+                raise ModelError(f"URDF joint '{name}': {what} is {value:g}, {wrong}; fix the URDF")
     return prior
 
 

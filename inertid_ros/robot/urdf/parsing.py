@@ -4,6 +4,8 @@ Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashe
 module refuses input that Pinocchio accepts silently, and names the element.
 """
 
+import contextlib
+import importlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,8 @@ from inertid_ros.core.formats import foreign_content, read_bytes
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 XACRO_SUFFIX = ".xacro"
+_CONVERTERS = {"mujoco": "mjcf", "sdf": "sdf"}  # modules by root elements
+DRAKE = "http://drake.mit.edu"  # namespace of rotor inertias
 _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
@@ -29,7 +33,7 @@ _XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
-    """URDF text from a file, or ``source`` itself if it starts with ``<``; ModelError if it cannot be read."""
+    """URDF text of a URDF, MJCF or SDF file, or ``source`` if it starts with ``<``; ModelError if it cannot be read."""
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
@@ -40,7 +44,7 @@ def read_description(source: str | Path) -> str:
         content = read_bytes(path, _MAX_URDF_BYTES)
         if foreign := foreign_content(content):
             raise ModelError(f"{path}: {foreign}")
-        return content.decode("utf-8")
+        return _as_urdf(path, content) or content.decode("utf-8")
     except FormatError as error:
         raise ModelError(f"{path}: {error}; this is not a URDF") from None
     except FileNotFoundError:
@@ -50,6 +54,14 @@ def read_description(source: str | Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
+
+
+def _as_urdf(path: Path, content: bytes) -> str:
+    """URDF text of an MJCF or SDF file; empty for other content."""
+    with contextlib.suppress(etree.XMLSyntaxError):
+        if module := _CONVERTERS.get(str((root := parse_xml(content)).tag)):
+            return str(importlib.import_module(f"inertid_ros.robot.urdf.{module}").as_urdf(path, root))
+    return ""
 
 
 def parse_xml(content: bytes) -> etree._Element:
@@ -185,7 +197,7 @@ def _check_name(name: str, tag: str) -> None:
 def place(element: etree._Element) -> str:
     """Text for messages that names the link or joint of an element, such as ``URDF joint 'elbow'``."""
     elements = [element, *element.iterancestors()]
-    owner = next(element for element in elements if element.tag in ("link", "joint"))
+    owner = next(element for element in elements if element.tag in ("link", "joint", "transmission"))
     part = " collision" if any(element.tag in ("collision", "visual") for element in elements) else ""
     return f"URDF {owner.tag} '{owner.get('name')}'{part}"
 

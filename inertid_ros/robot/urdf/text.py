@@ -224,18 +224,16 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
         raise ModelError(
             f"Denavit-Hartenberg table: {len(table)} rows need {len(table) + 1} bodies and names, {len(bodies)} and"
             f" {len(names)} given; the base comes first")
-    pairs = zip(names, bodies, strict=True)
-    elements = [f'<link name="{link}">{"".join(inertial_lines(body))}</link>' for link, body in pairs]
+    root = etree.Element("robot", name=name)
+    for link, body in zip(names, bodies, strict=True):
+        add_inertia(etree.SubElement(root, "link", name=link), body)
+    limits = {"lower": -np.pi, "upper": np.pi, "velocity": 1.0, "effort": 1000.0}
     for index, row in enumerate(table, start=1):
         if not 0 <= row.parent < index:
             raise ModelError(f"Denavit-Hartenberg row {index}: parent {row.parent} does not come before it; reorder")
-        joint_type = "prismatic" if row.prismatic else "revolute"
-        elements.append(
-            f'<joint name="J{index}" type="{joint_type}"><parent link="{names[row.parent]}"/>'
-            f'<child link="{names[index]}"/>'
-            f'<origin xyz="{_text(row.translation)}" rpy="{_text(pin.rpy.matrixToRpy(row.rotation))}"/>'
-            f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>')
-    return f'<robot name="{name}">{"".join(elements)}</robot>'
+        add_joint(root, (f"J{index}", names[row.parent], names[index]), "prismatic" if row.prismatic else "revolute",
+            pin.SE3(row.rotation, row.translation), axis={"xyz": np.array([0.0, 0.0, 1.0])}, limit=limits)
+    return str(etree.tostring(root, encoding="unicode"))
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:
@@ -245,8 +243,41 @@ def _cos_sin(angle: float) -> tuple[float, float]:
     return float(np.cos(angle)), float(np.sin(angle))
 
 
-def _text(vector: Array) -> str:
-    return " ".join(repr(float(value)) for value in vector)
+def numbers(values: Array | Sequence[float] | float) -> str:
+    """Numbers, separated by blanks, that read back exactly."""
+    return " ".join(repr(float(value)) for value in np.atleast_1d(values))
+
+
+def add_joint(root: etree._Element, names: tuple[str, str, str], kind: str, pose: pin.SE3,
+        **elements: Mapping[str, Array | float]) -> etree._Element:
+    """Add a joint with its name, parent and child, its pose in the parent, and elements such as ``axis``."""
+    joint = etree.SubElement(root, "joint", name=names[0], type=kind)
+    place(joint, pose)
+    for tag, link in zip(("parent", "child"), names[1:], strict=True):
+        _set(joint, tag, link=link)
+    for tag, attributes in elements.items():
+        etree.SubElement(joint, tag, {key: numbers(value) for key, value in attributes.items()})
+    return joint
+
+
+def add_transmission(root: etree._Element, joint: str) -> etree._Element:
+    """Add a transmission to a joint, and return its actuator."""
+    transmission = etree.SubElement(root, "transmission", name=f"{joint}_transmission")
+    etree.SubElement(transmission, "type").text = "transmission_interface/SimpleTransmission"
+    etree.SubElement(transmission, "joint", name=joint)
+    return etree.SubElement(transmission, "actuator", name=f"{joint}_motor")
+
+
+def add_inertia(link: etree._Element, pi: Array) -> None:
+    """Add the ``<inertial>`` of a body ``(10,)``."""
+    link.append(etree.fromstring("".join(inertial_lines(pi))))
+
+
+def add_shape(link: etree._Element, pose: pin.SE3, tag: str, attributes: Mapping[str, str]) -> None:
+    """Add a ``<collision>`` with a geometry ``tag``, at a pose in the frame of the link."""
+    collision = etree.SubElement(link, "collision")
+    place(collision, pose)
+    etree.SubElement(etree.SubElement(collision, "geometry"), tag, attributes)
 
 
 def standing_on(text: str, link: str, rotation: Array) -> str:
@@ -268,29 +299,27 @@ def standing_on(text: str, link: str, rotation: Array) -> str:
         raise ModelError(f"URDF: '{min(taken)}' names a link or joint, but also the ground under a foot; rename it")
     above = {parsing.ends(joint)[1]: joint for joint in root.findall("joint")}
     etree.SubElement(root, "link", name=_GROUND)
-    fixed = etree.SubElement(root, "joint", name=_STANDING, type="fixed")
-    _set(fixed, "parent", link=_GROUND)
-    _set(fixed, "child", link=link)
-    _place(fixed, pin.SE3(rotation, np.zeros(3)))
+    add_joint(root, (_STANDING, _GROUND, link), "fixed", pin.SE3(rotation, np.zeros(3)))
     frame = pin.SE3.Identity()  # of the link before the change, in its new frame
     while (joint := above.get(link)) is not None:
         parent, _ = parsing.ends(joint)
         before = parsing.placement(joint)
-        _place(joint, frame)
+        place(joint, frame)
         _set(joint, "parent", link=link)
         _set(joint, "child", link=parent)
         if joint.get("type") != "fixed":
-            _set(joint, "axis", xyz=_text(-parsing.axis(joint)))
+            _set(joint, "axis", xyz=numbers(-parsing.axis(joint)))
         frame, link = before.inverse(), parent
         own = [element for tag in _PLACED for element in links[link].findall(tag)]
         for element in own + [other for other in root.findall("joint") if parsing.ends(other)[0] == link]:
-            _place(element, frame * parsing.placement(element))
+            place(element, frame * parsing.placement(element))
     return etree.tostring(root, encoding="unicode")
 
 
-def _place(element: etree._Element, placement: pin.SE3) -> None:
+def place(element: etree._Element, placement: pin.SE3) -> None:
+    """Set the ``<origin>`` of an element."""
     rpy = pin.rpy.matrixToRpy(placement.rotation)
-    _set(element, "origin", xyz=_text(placement.translation), rpy=_text(rpy))
+    _set(element, "origin", xyz=numbers(placement.translation), rpy=numbers(rpy))
 
 
 def _set(element: etree._Element, tag: str, **attributes: str) -> None:
