@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 MAD_TO_DEVIATION = 1.4826
 """Standard deviation over median absolute deviation of normal noise."""
 _MIN_SCALED_DIAGONAL = 1e-300

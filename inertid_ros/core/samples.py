@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -177,8 +176,9 @@ class Samples:
     def even_rows(self) -> list[slice]:
         """Rows of pieces without gaps that are long enough to filter."""
         breaks = np.flatnonzero(np.diff(self.time) > _PIECE_GAP_PERIODS * self.period) + 1
-        edges = pairwise([0, *breaks.tolist(), len(self)])
-        return [slice(start, end) for start, end in edges if end - start >= _MIN_PIECE_SAMPLES]
+        edges = [0, *breaks.tolist(), len(self)]
+        pieces = map(slice, edges[:-1], edges[1:])
+        return [piece for piece in pieces if piece.stop - piece.start >= _MIN_PIECE_SAMPLES]
 
     def block_rows(self, count: int) -> list[slice]:
         """Rows of at most ``count`` contiguous, non-empty blocks of about equal length."""

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from inertid_ros.config.recordings import RecordingTopics, SampleTopics
-from inertid_ros.core.arrays import Array, Indices, IntArray, Mask
+from inertid_ros.core.arrays import Array, Bytes, Indices, IntArray, Mask
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
@@ -29,7 +28,6 @@ LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 JOINT_CHANNELS = ("position", "velocity", "effort")
 _REFERENCE_CHANNELS = ("position", "velocity", "", "effort")  # at the start of a controller's state
-Bytes = NDArray[np.uint8]
 _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
 _LITTLE_ENDIAN, _BIG_ENDIAN = b"\x00\x01", b"\x00\x00"  # plain CDR
 _MAX_PADDING_BYTES = 3  # bytes after the last field

@@ -7,7 +7,6 @@ dependence is not linear in the parameters: the signal ``load`` is computed from
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +66,10 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
     ``(N, n + couplings)`` for Coulomb friction of all drives, joints first, and ``(N, n)`` for Stribeck friction (zero
     for joints without Stribeck friction). If ``samples.undecimated`` is None, the velocity of the samples is used.
     """
-    columns, drives = partial(_columns, layout), len(layout.drive_ratios)
+    def columns(velocity: Array) -> Array:
+        return _columns(layout, velocity)
+
+    drives = len(layout.drive_ratios)
     if samples.undecimated is None:
         dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
     else:

@@ -18,7 +18,6 @@ from inertid_ros.core.arrays import Array, Mask
 from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints, parsing
-from inertid_ros.robot.urdf.joints import Mimic
 from inertid_ros.robot.urdf.shapes import DENSITY, as_bars, placeholders, with_inertias
 from inertid_ros.robot.urdf.text import standing_on
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
@@ -70,7 +69,7 @@ class RobotModel:
     options: RobotOptions
     contacts: tuple[Contact, ...] = ()
     wheels: MountedWheels = field(default_factory=MountedWheels)
-    mimics: Mapping[str, Mimic] = field(default_factory=dict)
+    mimics: Mapping[str, urdf_joints.Mimic] = field(default_factory=dict)
     held_leaders: tuple[str, ...] = ()
     fitted_bodies: Array | None = None
     prior_name: str = GIVEN_URDF

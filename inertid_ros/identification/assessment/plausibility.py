@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
@@ -161,7 +160,7 @@ def _weight(mass: float, deviation: float) -> str:
 def _placeholders(estimate: Estimate) -> Iterator[Finding]:
     """Report bodies with a placeholder in place of their inertia."""
     model = estimate.model
-    if names := list(compress(model.link_names, model.placeholders)):
+    if names := [model.link_names[body] for body in np.flatnonzero(model.placeholders)]:
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         evidence = f"{', '.join(names[:_MAX_NAMES])}{more} have the same inertia in the URDF, about every axis"
         yield Finding.with_remedy("placeholder_inertia", Severity.NOTICE, evidence, *names)

@@ -28,7 +28,6 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors
 
 from . import numeric
-from .numeric import BODY_ORDER, BaseParameters, span
 
 _ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
 _ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
@@ -38,7 +37,7 @@ SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
 # Columns of drive terms that a rigid body can imitate follow the columns of its ten parameters.
 _ROTOR_COLUMN, _OFFSET_COLUMN, _CONDITION_COLUMNS = BODY_PARAMETERS, BODY_PARAMETERS + 1, BODY_PARAMETERS + 2
-_LINK_ORDER = (BODY_ORDER[0], _ROTOR_COLUMN, *BODY_ORDER[1:], _OFFSET_COLUMN)  # regrouped first to regrouped last
+_LINK_ORDER = (numeric.BODY_ORDER[0], _ROTOR_COLUMN, *numeric.BODY_ORDER[1:], _OFFSET_COLUMN)  # first to last regrouped
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def joint_motion(tree: KinematicTree) -> tuple[Array, Array]:
     return np.array(velocity), np.array(parameters)
 
 
-def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+def base_parameters_of_robot(model: RobotModel) -> numeric.BaseParameters:
     """Base parameters of the robot itself: in closed form, or numerically if the closed form does not cover it."""
     try:
         return closed_form_base_parameters(model)
@@ -177,7 +176,7 @@ def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
         return structural_base_parameters(model)
 
 
-def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
+def closed_form_base_parameters(model: RobotModel) -> numeric.BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
     Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia and offset are
@@ -194,7 +193,7 @@ def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 
-def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BaseParameters:
+def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> numeric.BaseParameters:
     """Base parameters of any tree, with a fixed or a freely moving base.
 
     Parameters
@@ -214,7 +213,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
         if not tree.free[body]:
             columns = np.append(columns, [layout.drive(drives[term]).start + joint for term in terms]).astype(int)
             joint += 1
-        shown = span(rows[:, local])
+        shown = numeric.span(rows[:, local])
         order = [local.index(k) for k in _LINK_ORDER if k in local]
         kept, regrouped, mixing = numeric.regrouped(shown.rest.T, order)
         mixing[np.abs(mixing) < numeric.NEGLIGIBLE_COEFFICIENT] = 0.0
@@ -240,7 +239,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     dropped = np.array(sorted(dependent), dtype=int)
     independent = np.setdiff1d(np.arange(layout.size), dropped)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dropped)]
-    return BaseParameters(independent, dropped, regrouping, max(gap, 1.0), layout, float("nan"))
+    return numeric.BaseParameters(independent, dropped, regrouping, max(gap, 1.0), layout, float("nan"))
 
 
 def link_conditions(
@@ -262,7 +261,8 @@ def link_conditions(
             conditions.append(np.eye(BODY_PARAMETERS, _CONDITION_COLUMNS))
             continue
         upward[body] = velocity[0] @ upward[parent]
-        inherited = span(np.vstack([*(moving[parent] @ velocity.swapaxes(1, 2)), velocity[1:] @ upward[parent]]))
+        passed_on = moving[parent] @ velocity.swapaxes(1, 2)
+        inherited = numeric.span(np.vstack([*passed_on, velocity[1:] @ upward[parent]]))
         causes = np.vstack([inherited.rows, upward[body], axis])
         constant, *changing = observable[parent] @ parameters
         rows = np.zeros((len(causes), _CONDITION_COLUMNS))
@@ -271,14 +271,14 @@ def link_conditions(
         rows[-1, _ROTOR_COLUMN] = rows[-2, _OFFSET_COLUMN] = 1.0
         passed = np.vstack(changing)
         conditions.append(np.vstack([rows, np.pad(passed, ((0, 0), (0, _CONDITION_COLUMNS - BODY_PARAMETERS)))]))
-        accelerated = span(np.vstack([inherited.rows, axis]))
-        seen = span(np.vstack([rows[:, :BODY_PARAMETERS], passed, constant]))
+        accelerated = numeric.span(np.vstack([inherited.rows, axis]))
+        seen = numeric.span(np.vstack([rows[:, :BODY_PARAMETERS], passed, constant]))
         moving[body], observable[body] = accelerated.rows, seen.rows
         gap = min(gap, inherited.gap, accelerated.gap, seen.gap)
     return conditions, gap
 
 
-def structural_base_parameters(model: RobotModel) -> BaseParameters:
+def structural_base_parameters(model: RobotModel) -> numeric.BaseParameters:
     """Base parameters of the robot itself, from random states rather than from a recording.
 
     Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. If the closed form,
