@@ -36,7 +36,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
-    """Topic to ``(type, number of messages)`` of a bag.
+    """Map from the topics of a bag to ``(type, number of messages)``.
 
     Raises RecordingError: not a bag, or unreadable.
     """

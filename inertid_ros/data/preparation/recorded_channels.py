@@ -355,11 +355,11 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     if missing := [name for name in model.joint_names if name not in recording.joint_names]:
         of_robot = {*model.joint_names, *model.options.locked_joints}
         names = proposed_names([name for name in recording.joint_names if name not in of_robot], missing)
-        same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
+        rename = f"if the recorded names mean these joints, set robot.joint_names: {flow(names)}; else " * bool(names)
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has"
             f" {', '.join(recording.joint_names) or 'none'});"
-            f" {same}record these joints, or hold them at their positions (--lock JOINT=POSITION), for zero:"
+            f" {rename}record the missing joints, or lock them (--lock JOINT=POSITION); to lock them at zero:"
             f" --set 'robot.locked_joints={flow({**model.options.locked_joints, **dict.fromkeys(missing, 0.0)})}'")
     used = model.recorded_joints.joints
     if extra := [name for name in recording.joint_names if name not in used]:

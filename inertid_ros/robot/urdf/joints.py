@@ -23,7 +23,7 @@ _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 @dataclass(frozen=True)
 class Mimic:
-    """Relation of a mimic joint: its position is ``multiplier`` times that of ``leader`` plus ``offset`` [rad or m]."""
+    """Relation of a mimic joint: its position is ``multiplier * (position of leader) + offset`` [rad or m]."""
 
     leader: str
     multiplier: float = 1.0
@@ -208,7 +208,7 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError for impossible friction."""
+    """Map drive terms to ``(n,)`` values: friction from ``<dynamics>``, else 0; ModelError for impossible friction."""
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
