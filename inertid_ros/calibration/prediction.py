@@ -55,7 +55,7 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     """Predict torque along a plan or a ``JointTrajectory`` in YAML from the parameters of a result.
 
     Raises ModelError: the base of the robot is free.
-    Raises ExcitationError: the motion cannot be read, is another robot's, or needs more effort than the URDF allows.
+    Raises ExcitationError: the motion cannot be read, belongs to another robot, or exceeds the URDF's effort limits.
     """
     model = result.model
     if model.free:

@@ -49,7 +49,7 @@ def is_named(name: str) -> bool:
 
 
 def read_mat(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a MATLAB file of version 7 or older, as ``q``, ``tau``, ``t``; those in a struct count, too.
+    """Arrays of a MATLAB file of version 7 or older, as ``q``, ``tau``, ``t``; also arrays in a struct.
 
     Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
     """

@@ -78,7 +78,7 @@ def check_wrenches(
     Parameters
     ----------
     motion : ``(N, nq)``, ``(N, nv)``, ``(N, nv)``: position, velocity and acceleration of usable samples.
-    wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
+    wrenches : map from contacts to force [N] and torque [N m] on the robot, (N, 6).
     """
     gravity = np.array(model.options.gravity)
     if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:

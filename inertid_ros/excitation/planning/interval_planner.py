@@ -300,7 +300,7 @@ def wheel_limits(
 ) -> MotionLimits:
     """Limits of commanded joints in which wheels turn without end.
 
-    Wheels accelerate as their range per interval needs, except for those in ``accelerated``, whose limit is given.
+    Wheels accelerate as their range per interval needs, except wheels in ``accelerated``, whose limit is given.
     """
     turning = np.isin(limits.joint_names, wheels)
     needed = 2 * np.pi * options.wheel_range / options.interval_s**2
