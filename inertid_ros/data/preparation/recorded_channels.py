@@ -50,7 +50,7 @@ class CleanChannels:
     ----------
     time : (N,), increasing stamps [s].
     noise : noise of joint channels, by channel; ``add_joints`` estimates missing entries.
-    channels : map from names to (N, n), finite values; replaced values are interpolated linearly between their neighbours.
+    channels : map from names to (N, n), finite values; replaced values are interpolated between their neighbours.
     replaced : map from names to bool (N, n), replaced values.
     faulty : map from names to bool (N,), samples in which a contact's wrench, or the base's pose, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
@@ -100,7 +100,7 @@ class CleanChannels:
 
         Parameters
         ----------
-        raw : map from channels to recorded values ``(N, n)``, which may not be finite; the first channel is ``position``.
+        raw : map from channels to recorded values ``(N, n)``, finite or not; the first channel is ``position``.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may lack a drive; their effort is then always zero.
