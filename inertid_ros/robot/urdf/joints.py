@@ -111,7 +111,7 @@ def position_range(joint: etree._Element) -> tuple[float, float]:
 
 
 def _mimics(root: etree._Element) -> dict[str, etree._Element]:
-    """Movable joint to its ``<mimic>``; a ``<mimic>`` on a fixed joint, as in simplified robots, is ignored."""
+    """Map from joints to their ``<mimic>``; a ``<mimic>`` on a fixed joint, as in simplified robots, is ignored."""
     joints = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
     return {str(joint.get("name")): joint.find("mimic") for joint in joints if joint.find("mimic") is not None}
 
