@@ -77,8 +77,8 @@ def main() -> None:
 limit at the velocity limit and as much Coulomb friction. Its calibrated friction is half as large, or half as large
 again, and its bodies have errors of σ = {SIGMA:g}. Four rounds of the reference of the tables above; natural law with
 the speed 1. The weight of friction is w of [Lee2019]_ eq. 5.3.43 (0.5 in sec. 5.6). Torque errors of the bodies are at
-random states, the tracking error is the RMS of the last round, and the error of Coulomb friction that of the worst
-joint at the end.
+random states, the tracking error is the RMS of the last round, and the error of Coulomb friction is the error of the
+worst joint at the end.
 
 {table(header, rows)}""")
 

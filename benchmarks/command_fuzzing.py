@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks:test python benchmarks/command_fuzzing.py --runs 10000 --workers 2
 
-A run must end with status 0, 2 or 3 within 10 s of the processor and 512 MiB, without control characters in its output;
+A run must end with status 0, 2 or 3 within 10 s of CPU time and 512 MiB, without control characters in its output;
 a refusal is one line. Processes of some hundred runs each run them, so that the end of a process is noticed.
 """
 
@@ -72,19 +72,19 @@ def main() -> None:
         statuses, longest = Counter(run["status"] for run in ended), max((run["seconds"] for run in ended), default=0.0)
         rows.append([f"`{command}`", len(ended), *(statuses[status] for status in (0, 2, 3)), f"{longest:.1f}"])
     broken = [f"* seed {run['seed']}: {run['broken']}" for run in runs if "broken" in run]
-    header = ("command", "runs", "done", "refused in one line", "done, not to be used", "longest [s of the processor]")
+    header = ("command", "runs", "done", "refused in one line", "done, not to be used", "longest [s of CPU time]")
     publish(
         "command-fuzzing",
         f"""## Fuzzing of commands
 
 `python benchmarks/command_fuzzing.py --runs {options.runs} --seed {options.seed}`: commands with valid and changed
 files: robot descriptions, recordings in three formats, configurations, plans, results. A run must end with one of these
-statuses within {RUN_S:g} s of the processor and {MEMORY // 2**20} MiB more than before, with a printable output; a
+statuses within {RUN_S:g} s of CPU time and {MEMORY // 2**20} MiB more than before, with a printable output; a
 refusal is one line.
 
 {table(header, rows)}
 
-**{len(broken)} of {len(runs)} runs broke a bound.** On {machine()}.
+**{len(broken)} of {len(runs)} runs broke a bound.** Measured on {machine()}.
 """ + "\n".join(broken[:20]),
     )
 

@@ -232,7 +232,7 @@ def publish_table(outcomes: list[Outcome], seed: int) -> None:
     bad = sum(bool(outcome.problems) for outcome in outcomes)
     publish("endings", f"""{table(HEADER, rows)}
 
-{len(outcomes)} trials of seed {seed}, {bad} with problems. On {machine()}.""")
+{len(outcomes)} trials of seed {seed}, {bad} with problems. Measured on {machine()}.""")
 
 
 def main() -> None:

@@ -74,9 +74,9 @@ def main() -> None:
     rows: list[list[object]] = [
         ["sequences, motions begun", f"{len(done)}, {sum(sequence.motions for sequence in done)}"],
         ["events", sum(counts.values())],
-        ["largest speed over its limit", f"{observed.velocity:.3f}"],
-        ["largest acceleration over its limit", f"{observed.acceleration:.3f}"],
-        ["largest jerk over the jerk of the plan and its brakes", f"{observed.jerk:.3f}"],
+        ["largest speed / limit", f"{observed.velocity:.3f}"],
+        ["largest acceleration / limit", f"{observed.acceleration:.3f}"],
+        ["largest jerk / jerk of the plan and its brakes", f"{observed.jerk:.3f}"],
         ["time from the start of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
         ["commands to a controller delayed by a scaling; largest step [mrad]",
          f"{np.sum(steps > 0)}, {1e3 * steps.max():.1f}"],
@@ -85,21 +85,21 @@ def main() -> None:
         ["commands stamped by a clock after an undetected step", sum(sequence.by_old_clock for sequence in done)],
         ["sequences in which an invariant was broken", broken],
     ]
-    told = ", ".join(f"{name} ({counts[name]})" for name in EVENTS)
+    events = ", ".join(f"{name} ({counts[name]})" for name in EVENTS)
     publish(
         "fault-sequences",
         f"""## Sequences of faults
 
 `python benchmarks/fault_sequences.py --sequences {options.sequences} --seed {options.seed}`: random sequences of events
 around the state machine of the excitation node and a robot of two joints, in simulated time. The invariants of
-docs/safety.md are checked after every event and tick. The robot is observed at 1 kHz, except at three kinds of
-instants: the controller itself changes the speed at once; an unreported scaling delays it when a stop is requested; it
-already brakes after lost commands when the next command arrives. These steps have separate rows.
-In {time.monotonic() - begin:.0f} s on {machine()}.
+docs/safety.md are checked after every event and tick. The robot is observed at 1 kHz, except when the controller
+changes the speed at once, when an unreported scaling delays the controller at a stop request, and when a command
+arrives while the controller brakes after lost commands. The steps of the last two cases have separate rows.
+Measured in {time.monotonic() - begin:.0f} s on {machine()}.
 
 {table(("measure", "figure"), rows)}
 
-Events: {told}.""",
+Events: {events}.""",
     )
 
 

@@ -2,8 +2,8 @@
 
     PYTHONPATH=benchmarks:test python benchmarks/feed_forward.py [--seeds SEEDS]
 
-The control law is that of ros2_control's joint_trajectory_controller with the command interface effort: the efforts of
-the trajectory, linear between its points, are added to a PID for the measured states.
+The control law is taken from ros2_control's joint_trajectory_controller with the command interface effort: the efforts
+of the trajectory, linear between its points, are added to a PID for the measured states.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def errors_of(seed: int) -> dict[str, tuple[float, float, float]]:
         "bodies of the URDF as given": torque(panda.given, given, curve, STEP_S),
         "calibrated bodies alone": torque(result.model, bodies, curve, STEP_S),
         "calibrated bodies, rotors and friction": torque(result.model, result.parameters, curve, STEP_S),
-        f"the same, at points {SPARSE_S:g} s apart": torque(result.model, result.parameters, curve, SPARSE_S),
+        f"calibrated, at points {SPARSE_S:g} s apart": torque(result.model, result.parameters, curve, SPARSE_S),
         "the true robot": torque(panda.true, robot.truth, curve, STEP_S)}
     rows = dict[str, tuple[float, float, float]]()
     for name, feed in feeds.items():

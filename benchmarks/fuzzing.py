@@ -65,11 +65,11 @@ def main() -> None:
 `python benchmarks/fuzzing.py --seconds {options.seconds:g} --seed {options.seed} --workers {options.workers}`: inputs
 of up to 64 kB, made from valid inputs by changes of structure and bytes, {guidance}. Each input must be accepted, or
 refused by one line, within {SECONDS:g} s and {MEMORY // 2**20} MiB; the memory includes process and
-libraries. Times are of the processor, which other work shares.
+libraries. Times are CPU times, measured while other work shares the processor.
 
 {table(header, [row(each) for each in figures])}
 
-{total} inputs in all. On {machine()}.""",
+{total} inputs in all. Measured on {machine()}.""",
     )
 
 

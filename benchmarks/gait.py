@@ -65,8 +65,8 @@ for example by a scale, the total mass is an equality constraint ([Lee2019]_ eq.
 
 The same steps on a balance board that is simulated from the plates: only the vertical force and the zero-moment point
 are measured, as in [Lee2019]_ sec. 3.6.3, and the weight is known. Fits of one part have the same training residual
-([Lee2019]_ sec. 3.5.1), that of the default weight of the entropic fit; only point masses have the weight that is
-estimated for them. RMS errors over the three thirds, each tested by fits of the other two; in brackets [Lee2019]_ table
+([Lee2019]_ sec. 3.5.1), the residual of the entropic fit with its default weight; the fit with point masses has its own
+estimated weight. RMS errors over the three thirds, each tested by fits of the other two; in brackets [Lee2019]_ table
 3.1, of another person with sixteen segments, a depth camera and motions without steps.
 
 {_board_table(equations, samples, total)}

@@ -84,7 +84,8 @@ def main() -> None:
     publish("gravity-compensated", f"""{table(header, rows)}
 
 {draws} draws of drives, noise, motions and errors of the URDF. *Error*: torque with gravity on a held-out motion, with
-the noise of its measurement. *Ratio*: to the error from efforts with gravity, of the same draw. On {machine()}.""")
+the noise of its measurement. *Ratio*: to the error from efforts with gravity, of the same draw.
+Measured on {machine()}.""")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def write_inputs(folder: Path) -> None:
 
 
 def run(command: str, folder: Path, package: Path | None) -> tuple[float, float, str]:
-    """Seconds of the processor, peak resident memory [MiB] and outcome of a command; it is ended at the limits."""
+    """CPU time [s], peak resident memory [MiB] and outcome of a command; it is ended at the limits."""
     path = os.pathsep.join(filter(None, (str(package or ""), os.environ.get("PYTHONPATH", ""))))
     with tempfile.TemporaryFile() as err:
         begun = time.monotonic()
@@ -160,14 +160,14 @@ def main() -> None:
     rows = [(what, *cells) for what, *cells in zip(COMMANDS, *columns.values(), strict=True)]
     publish("hostile-inputs", f"""## Hostile inputs
 
-`python benchmarks/hostile_inputs.py`: outcome, time of the processor and peak resident memory of a command with a
-hostile file, including the start of Python and the package (alone about 1 s and 120 MiB). A command is ended after
+`python benchmarks/hostile_inputs.py`: outcome, CPU time and peak resident memory of a command with a hostile file,
+including the start of Python and the package (alone about 1 s and 120 MiB). A command is ended after
 {LIMIT_S:g} s of waiting, and gets an address space of at most {LIMIT_GIB} GiB. "One line" is a refusal in one
 line, with exit status 2. The process that reads the MJCF is ended after 8 s and not counted.
 
 {table(("input", *columns), rows)}
 
-On {machine()}.""")
+Measured on {machine()}.""")
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def main() -> None:
     bad = sum(row[-1] != "none" for row in shown)
     publish("killed-nodes", f"""{table(HEADER, shown)}
 
-{len(shown)} trials, {bad} with problems. On {machine()}.""", PAGE)
+{len(shown)} trials, {bad} with problems. Measured on {machine()}.""", PAGE)
     sys.exit(bool(bad))
 
 

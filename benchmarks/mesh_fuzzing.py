@@ -62,7 +62,7 @@ def main() -> None:
 valid and hostile files by changes of bytes, words, numbers and single-precision values, are read as in planning and
 identification, {BATCH} per process. {counts["read"]} files give a mesh, {counts["told"]} files a one-line message;
 {counts["ended"]} processes of the package end, and {counts["unclear"]} batches have a message of more than one line.
-{time.monotonic() - started:.0f} s in all. On {machine()}.
+{time.monotonic() - started:.0f} s in all. Measured on {machine()}.
 
 {table(("reason", "files"), shown)}""",
     )

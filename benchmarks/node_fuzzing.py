@@ -58,15 +58,15 @@ def main() -> None:
     publish("node-fuzzing", f"""## Fuzzing of running nodes
 
 `python benchmarks/node_fuzzing.py --inputs {options.inputs} --seed {options.seed}`: {counts} in
-{time.monotonic() - begun:.0f} s, on all topics that the nodes listen to, to all their services and actions. An
-eighth of the messages are random bytes. In the second half, nothing but the robot publishes its joint states,
-description and speed scaling, and each goal that has ended is followed by a good one: the robot moved for
+{time.monotonic() - begun:.0f} s, to all topics, services and actions of the nodes. An
+eighth of the messages are random bytes. In the second half, only the robot publishes its joint states,
+description and speed scaling, and each goal that has ended is followed by a valid goal: the robot moved for
 {moved_s:.0f} s. Longest time to an answer: {longest:.2f} s ({ANSWER_S:g} s are allowed). The feed-forward
 node filled {filled} trajectories, all with efforts within their limits. Broken bounds: {"; ".join(broken) or "none"}.
 
 {table(("node", "resident memory after the first 1,000 inputs [MiB]", "largest", "last"), rows)}
 
-On {machine()}.
+Measured on {machine()}.
 """)
 
 

@@ -37,12 +37,12 @@ def main() -> int:
 `python benchmarks/outputs.py --draws {options.draws} --seed {options.seed}`: folders with results, plans, recordings,
 inputs, foreign files, links, FIFOs, sockets and devices, and a command with `--force` (a tenth of the draws without).
 Its output is a path in or next to these folders. All content is compared before and after. Earlier results replace long
-computations. A draw is wrong if another file changes than an output of the package or the regular file in the command,
-if a refusal comes after the input was opened or has several lines, or if the command refuses its own output.
+computations. A draw is wrong if the command changes a file that is neither an output of the package nor the regular
+file in the command, if it refuses after opening the input or in several lines, or if it refuses its own output.
 
 {table(("command", *outcomes, "wrong"), rows)}
 
-{machine()}""",
+Measured on {machine()}.""",
     )
     print("\n".join(violations))
     return int(bool(violations))

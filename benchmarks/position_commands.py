@@ -148,7 +148,7 @@ def main() -> None:
 Draws of drives, noise, motions and errors of the URDF: {draws}; two motions of {SECONDS:.0f} s, commands
 {1e3 * DELAY_S:.0f} ms late. *Two gains*: the second motion has half the gains. *Unknown*: both gains of every joint are
 off by up to {100 * UNKNOWN:.0f} %; *a load*: two further motions with a known load of 1 kg. *Error*: torque on a
-held-out motion against the measured torque. On {machine()}.""")
+held-out motion against the measured torque. Measured on {machine()}.""")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Two real arms, one default configuration: a KUKA LWR4 with torque sensors and a Staubli TX40 with motor currents.
 
-All steps are those of ``inertid identify RECORDING... --validate RECORDING``. Errors are also computed with one filter
-for all candidates and over all samples (``test/support/fixed_filter.py``).
+The steps are taken from ``inertid identify RECORDING... --validate RECORDING``. Errors are also computed with one
+filter for all candidates and over all samples (``test/support/fixed_filter.py``).
 """
 
 import csv

@@ -186,7 +186,7 @@ Rates of topics [Hz], medians over the first and the last third of the flows:
 
 {table(("topic", "first", "last"), rates)}
 
-Growing measures: {"; ".join(problems) or "none"}. On {machine()}."""
+Growing measures: {"; ".join(problems) or "none"}. Measured on {machine()}."""
     if options.dry:
         print(text)
     else:

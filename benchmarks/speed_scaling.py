@@ -149,7 +149,7 @@ in one cycle beyond the velocity limit; tracking tolerance {1e3 * MonitorOptions
 
 {scaled(pool, seeds)}
 
-At full speed, every fault is a false alarm:
+At full speed, every detection is a false alarm:
 
 {false_alarms(pool, options.hours, options.begin, UNREPORTED)}
 

@@ -155,7 +155,7 @@ def main() -> None:
 
 {table(header, rows)}
 
-{textwrap.fill(f"{' '.join(notes)} On {machine()}.", 120)}"""
+{textwrap.fill(f"{' '.join(notes)} Measured on {machine()}.", 120)}"""
     if not options.dry:
         publish("stop-latency", text, PAGE)
 

@@ -76,7 +76,8 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 def step_within_factor(body: Array, change: Array, first: Array, factor: float) -> Array:
     """Body ``(10,)`` after a straight step, shortened to keep its ratio to ``first`` from ``1 / factor`` to ``factor``.
 
-    Unlike that of :func:`within_factor`, the result lies on the way, and so within any convex bounds of the step.
+    Unlike the result of :func:`within_factor`, this body lies on the step, and so within all convex bounds that hold at
+    both ends of the step.
     """
     lower = np.linalg.cholesky(inertial.pseudo_inertia(first))
     ratio, slope = inertial.relative_pseudo_inertia(lower, body), inertial.relative_pseudo_inertia(lower, change)

@@ -66,7 +66,7 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
     train : recordings to fit. All parts of a long recording count for parameters and covariance; delay, outliers,
         noise, errors and details come from the parts in memory. If the options need every sample, see
         :func:`.takes_further`, all parts are loaded.
-    held_out : recordings of another motion to validate with; a long recording counts only with its parts in memory. If
+    held_out : recordings of another motion to validate with; of a long recording, only parts in memory are used. If
         empty, blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
     """
     configuration, clock = configuration or Configuration(), _Clock()
@@ -129,7 +129,7 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     """Estimate drive gains from the recordings to fit, and multiply the efforts of all recordings by the gains.
 
     Without the option ``drive_gains`` the dataset is unchanged, and the gains are None. IdentificationError: all
-    recordings have equal loads, or the equations are not joint torques. RecordingError: efforts are another robot's.
+    recordings have equal loads, or the equations are not joint torques. RecordingError: another robot's efforts.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:

@@ -267,7 +267,7 @@ class Dataset:
         return replace(self, recordings=tuple(recordings), cutoff_hz=cutoff_hz)
 
     def with_model(self, model: RobotModel) -> "Dataset":
-        """Prepare all recordings again as those of a model with other options."""
+        """Prepare all recordings again, for a model with other options."""
         entries = [replace(entry, parts=tuple(
             replace(part, preparation=replace(part.preparation, model=model)) for part in entry.parts))
             for entry in self.recordings]

@@ -55,7 +55,7 @@ def torque_along(result: Result, path: str | Path) -> TorquePrediction:
     """Predict torque along a plan or a ``JointTrajectory`` in YAML from the parameters of a result.
 
     Raises ModelError: the base of the robot is free.
-    Raises ExcitationError: the motion cannot be read, is another robot's, or needs more effort than the URDF allows.
+    Raises ExcitationError: the motion cannot be read, belongs to another robot, or exceeds the URDF's effort limits.
     """
     model = result.model
     if model.free:
@@ -129,7 +129,8 @@ def recorded_torque(result: Result, recording: Recording | LongRecording,
         configuration: Configuration | None = None) -> RecordedTorque:
     """Predict the torque of a recording from the parameters of a result, by cause.
 
-    A recording that is too long for memory counts with its parts in memory. InertidError: the recording cannot be used.
+    If a recording is too long for memory, only its parts in memory are predicted.
+    Raises InertidError: the recording cannot be used.
     """
     configuration = configuration or Configuration()
     identify = attrs.evolve(configuration.identify, equations=result.equation_type)
@@ -175,7 +176,7 @@ def _in_model_order(motion: Plan, result: Result, recorded: tuple[str, ...]) -> 
     """Motion with joint names and joint order of the model; ``motion`` may have the names in recordings."""
     model = result.model
     if motion.model_hash not in ("", model.hash):
-        raise ExcitationError(f"this motion was planned for another robot than that of {result.directory}; plan again")
+        raise ExcitationError(f"this motion was planned for another robot than {result.directory}; plan again")
     names = model.joint_names if set(motion.joint_names) == set(model.joint_names) else recorded
     if sorted(motion.joint_names) != sorted(names):
         raise ExcitationError(f"joints {list(motion.joint_names)} of the motion are not the robot's {list(names)}")
@@ -268,8 +269,8 @@ def _wrench_errors(equations: regression.Equations, parameters: Array, covarianc
         ) -> tuple[Array, Array]:
     """Measured minus predicted wrenches ``(k, 6 c)`` of ``c`` contacts, and their standard deviations.
 
-    Joint torque and measured wrenches are one side of the equations, so that what the parameters do not explain is the
-    generalized force of this difference.
+    The measured side of the equations contains joint torques and measured wrenches. Its residual is therefore the
+    generalized force of the wrench errors.
     """
     every = replace(samples, mask=np.ones_like(samples.mask))
     (blocks,) = regression.dense_equations(equations, every, len(every))

@@ -13,7 +13,7 @@ SECONDS = 10.0  # of each recording
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit status is that of its last command."""
+    """Run the command; return the exit status of the last command that it runs."""
     folder = Path(options.output)
     check_directory(folder, "demo")
     arm(folder, SECONDS)

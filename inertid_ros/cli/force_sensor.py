@@ -51,8 +51,8 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
         return recording.base_pose
     if model.free:
         raise RecordingError(
-            "robot.base: the joints of a free base do not place the sensor; leave robot.base out, or --urdf to use the"
-            " recorded pose")
+            "robot.base: on a free base, joint positions do not give the sensor's pose; omit robot.base, or omit --urdf"
+            " to use the recorded pose")
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
     refuse_carried(model)

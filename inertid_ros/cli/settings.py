@@ -130,7 +130,8 @@ def check_same_robot(config: Configuration, result: Result) -> None:
         if former and former.get(key) != value:
             raise ConfigurationError(
                 f"{key} is {flow(value)}, but {result.directory} was identified with"
-                f" {flow(former[key]) if key in former else 'none'}; a result fixes its robot, so leave {key} out")
+                f" {flow(former[key]) if key in former else 'no value'}; the robot of a result cannot be changed: omit"
+                f" {key}")
 
 
 def rejection(result: Result) -> list[str]:

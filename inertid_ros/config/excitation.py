@@ -300,8 +300,8 @@ class EffortControlOptions:
         " [kg]", "mass_names", minimum=0.0, maximum=1e6)
     inside_links: bool = option(False, "the mass of every adapting link stays inside an ellipsoid around its shapes and"
         " frames")
-    friction_weight: float = option(0.0, "weight of friction compared with that of bodies: viscous and Coulomb friction"
-        " adapt, faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
+    friction_weight: float = option(0.0, "weight of friction relative to the bodies: viscous and Coulomb friction adapt"
+        " faster with a smaller weight, such as 0.5; 0 keeps the friction of the calibration", 0.0, 1e3)
     dead_zone: float = option(0.005, "error (velocity plus bandwidth times position) below which a joint does not adapt"
         " [rad/s or m/s]", 0.0, 10.0)
     transition_s: float = option(0.5, "time from the measured torque to the torque of the controller when it takes over"

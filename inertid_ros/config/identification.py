@@ -84,8 +84,8 @@ class IdentifyOptions:
         choices=("consistent", *ESTIMATORS))
     variance_limit: float = option(_VARIANCE_LIMIT, "estimators reduced and auto fit only directions whose variance is"
         " at most this, under the metric of bodies, where the prior has a variance of about 0.1", 1e-9, 1e3)
-    kept_parameters: int = option(0, "estimator reduced fits this number of directions, those of the smallest variance,"
-        " such as excitation.kept_parameters of the planned motion; 0: by identify.variance_limit", 0, 100_000)
+    kept_parameters: int = option(0, "estimator reduced fits this number of directions of smallest variance, for"
+        " example excitation.kept_parameters of the planned motion; 0: by identify.variance_limit", 0, 100_000)
     sensor_deviation: Mapping[str, float] = named(float, "standard deviation of the noise of a joint's torque sensor,"
         " or of another channel of the report; weighted estimators then divide by these instead of by the deviations of"
         " residuals; give all channels [N m or N]", "sensor_names", minimum=1e-12, maximum=1e12)
@@ -114,8 +114,8 @@ class IdentifyOptions:
         " set: drive terms that get new values for the new recordings, since friction changes from day to day",
         choices=DRIVE_TERMS)
     drive_gains: bool = option(False, "estimate the gain of every joint's drive, a factor on its efforts; needs"
-        " recordings with and without a known load (robot.loads), because only a known load fixes the scale; with"
-        " robot.effort position_command, both gains of every joint, whose scale is that of the given gains if there is"
+        " recordings with and without a known load (robot.loads), because only a known load determines the scale; with"
+        " robot.effort position_command, both gains of every joint, which keep the scale of the given gains if there is"
         " no load")
     fit_stribeck_speed: bool = option(False, "estimate the speed of every joint's Stribeck friction; needs slow motion")
 
@@ -160,7 +160,7 @@ class ConstraintOptions:
         10.0)
     mesh_folders: tuple[str, ...] = option((), "folders to search for package:// meshes of collision shapes")
     ellipsoids: Mapping[str, EllipsoidOptions] = named(EllipsoidOptions, "ellipsoids that hold the mass (in place of"
-        " those of collision shapes) or the centre of mass of a link", "ellipsoid_names")
+        " ellipsoids around collision shapes) or the centre of mass of a link", "ellipsoid_names")
     mass: Mapping[str, tuple[float, ...]] = named(tuple[float, float], "lowest and highest mass of a link [kg]",
         "mass_link_names", minimum=0.0, maximum=1e6)
     total_mass: float = option(0.0, "mass of all moving links [kg]; 0 if unknown", 0.0, 1e6)

@@ -219,8 +219,8 @@ class FeedForwardOptions:
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     controller: str = option("", "name of the trajectory controller, which must command efforts; the node reads its"
         " command_interfaces")
-    command_interface: str = option("joint_trajectory", "topic or action of this name: taken below the node's name, and"
-        " sent below the controller's", choices=("joint_trajectory", "follow_joint_trajectory"))
+    command_interface: str = option("joint_trajectory", "topic or action for trajectories; received under the node's"
+        " name, and sent under the controller's name", choices=("joint_trajectory", "follow_joint_trajectory"))
     result: str = option("", "result directory of the calibrated robot, published on ~/parameters; empty: see"
         " parameters")
     parameters: str = option("identifier/parameters", "topic of the identified parameters")

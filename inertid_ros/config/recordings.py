@@ -44,8 +44,8 @@ class SampleTopics:
     wrenches: Mapping[str, WrenchTopic] = named(WrenchTopic, "topics of measured wrenches", "wrench_names")
     commands: str = option("", "topic of sensor_msgs/JointState with the commands to the joints, for robot.effort"
         " position_command; may be empty")
-    command_joints: tuple[str, ...] = option((), "joints of the positions on the topic commands, which is then of"
-        " std_msgs/Float64MultiArray: parameter joints of its controller, by the names of joint_states")
+    command_joints: tuple[str, ...] = option((), "joints of the values on the topic commands, if its type is"
+        " std_msgs/Float64MultiArray: the parameter joints of the controller, by the names of joint_states")
     controller_state: str = option("", "topic of control_msgs/JointTrajectoryControllerState, whose reference is the"
         " command, instead of the topic commands; may be empty")
     max_wrench_gap_s: float = option(0.05, "a joint state is left out if the last or next wrench or base sample is"

@@ -190,11 +190,11 @@ class RobotOptions:
         " subtracted, without gravity if efforts lack it (then the controller compensates the load)", "load_names")
     gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "gravity in the frame of the root link, or in the world if"
         " the base is free [m/s^2]", -100.0, 100.0, of=TRIPLE)
-    effort: str = option("torque", "quantity that the robot reports as effort: torque, or gravity_compensated, torque"
-        " from which the controller subtracted the gravity of its own model of the robot; masses and centres of mass of"
-        " this model are identified, too, near those of the URDF; or position_command, none: torque follows from"
-        " recorded commands, command_kp (command - position) + command_kd (command velocity - velocity) + commanded"
-        " effort, and their delay is estimated", choices=EFFORTS)
+    effort: str = option("torque", "quantity that the robot reports as effort: torque; gravity_compensated, torque from"
+        " which the controller subtracted the gravity of its own model of the robot, whose masses and centres of mass"
+        " are identified, too, near the values of the URDF; or position_command, if the robot reports no torque: it is"
+        " computed from recorded commands, command_kp (command - position) + command_kd (command velocity - velocity) +"
+        " commanded effort, and the delay of the commands is estimated", choices=EFFORTS)
     command_kp: Mapping[str, float] = named(float, "position gain of every joint's drive, for effort position_command"
         " [N m/rad or N/m]", "command_kp_joint_names", minimum=0.0, maximum=1e9)
     command_kd: Mapping[str, float] = named(float, "velocity gain of every joint's drive, for effort position_command"

@@ -284,7 +284,7 @@ def encode(message_type: str, stamp_ns: int, values: Mapping[str, Array], frame:
 
     Parameters
     ----------
-    values : channel to values ``(k,)``.
+    values : map from channels to values ``(k,)``.
     frame : frame of the header.
     names : joints of a joint state; child frame of an odometry.
     """

@@ -136,7 +136,7 @@ class Recording:
     position : (N, n), joint position [rad or m].
     effort : (N, n), joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
-    wrenches : frame name to force [N] and torque [N m] acting on the robot, in that frame, ``(N, 6)``.
+    wrenches : map from frames to force [N] and torque [N m] acting on the robot, in that frame, ``(N, 6)``.
     base_pose : (N, 7), x y z [m], qx qy qz qw.
     base_twist : (N, 6), linear then angular, in the base frame [m/s, rad/s].
     base_acceleration : ndarray, shape (N, 6), optional

@@ -165,7 +165,7 @@ def slower(plan: Plan, scale: float) -> Plan:
 
 
 def joined(before: Plan, after: Plan) -> Plan:
-    """Join two plans; metadata and limits come from ``after``, with position limits widened to those of ``before``."""
+    """Join two plans; metadata and limits come from ``after``, with position limits widened by ``before``."""
     gap = np.abs(after.start - before.position[-1])
     joint = int(np.argmax(gap))
     if gap[joint] > 1e-9:

@@ -266,7 +266,7 @@ class _Reader:
             tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
-        """Yield payloads by name, as loads of a configuration for all recordings."""
+        """Yield payloads by name, each as load options that apply to all recordings."""
         for name, fields in entries.items():
             load = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
             entry = self._structured(LoadOptions, load, f"payloads.{name}")

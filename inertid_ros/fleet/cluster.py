@@ -111,7 +111,8 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
         except _NO_CLUSTER as error:
             raise FleetError(
                 f"{scheduler}: the Dask scheduler does not answer; check the address, or omit --scheduler"
-                if scheduler else f"neither processes nor threads start as workers ({_reason(error)})") from None
+                if scheduler else f"cannot start workers, as processes or as threads ({_reason(error)}); correct this,"
+                " or give the address of a scheduler (--scheduler)") from None
         if scheduler:
             check_workers(client, scheduler)
         yield Cluster(client)

@@ -161,7 +161,7 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 def _about_mean(covariance: Array) -> Array:
     """Return the covariance ``(k, k)`` of the deviations from the mean, plus the variance of the mean.
 
-    The variance of the mean is that of ``k`` independent values with the average variance of the deviations.
+    The mean has the variance of a mean of ``k`` independent values with the average variance of the deviations.
     """
     k = len(covariance)
     centring = np.eye(k) - 1 / k

@@ -103,7 +103,7 @@ class Regression:
     def p_values_of(self, further: Array) -> Array:
         """Return p-values ``(c,)`` of an F-test of each column of ``further (k, c)``, added alone.
 
-        The scatter is that of the fit without the column.
+        The scatter comes from the fit without the column.
         """
         X, y, Z = (self._whitening @ array for array in (self.columns, self.series.values, further))
         Q, _ = np.linalg.qr(X)

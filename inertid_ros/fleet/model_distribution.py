@@ -79,7 +79,7 @@ class BaseCoordinates:
 class ModelDistribution:
     """Distribution of base parameters between ``robots`` of a model (indices), in normalised coordinates.
 
-    ``likelihoods`` are those of all robots of the model.
+    ``likelihoods`` has one entry for every robot of the model.
     """
 
     coordinates: BaseCoordinates

@@ -90,7 +90,7 @@ class FileStates:
                 self._add(str(url), str(state), str(sha256))
 
     def sha256(self, url: str, state: str) -> str:
-        """Return the checksum of a file in this state; empty if unknown."""
+        """Return the checksum of a file if ``state`` is its recorded state, else an empty string."""
         last = self._known.get(url, ("", ""))
         return last[1] if last[0] == state else ""
 

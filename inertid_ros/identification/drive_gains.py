@@ -7,9 +7,9 @@ columns of the link that carries the load. Only the efforts ``e`` are noisy, so 
 regression on measured efforts would be biased. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
 factors of the recordings of each load.
 
-Efforts that follow from position commands have two gains: ``e + r_j d + t s = A_j (x + x_load) / g_j`` with the part
-``d`` of the velocity gain, whose error beyond that of the position gain is ``r_j``, and the derivative ``s`` by the
-delay, whose error is ``t``. Declared gains then set the scale if no load does.
+Efforts that follow from position commands have two gains: ``e + r_j d + t s = A_j (x + x_load) / g_j``. ``d`` is the
+part of the efforts by the velocity gain, and ``r_j`` the error of this gain beyond the error of the position gain;
+``s`` is the derivative by the delay, and ``t`` the error of the delay. Without a load, declared gains set the scale.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class DriveGains:
         ----------
         efforts : ndarray, shape (n, p)
             Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`;
-            (2 n, p) with those of the part of the velocity gain.
+            (2 n, p) with the products of the velocity gain's part.
         """
         fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
         weights = np.resize(fraction / estimate.residual_deviation**2, len(efforts))
@@ -277,7 +277,7 @@ class GainFit:
                 rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
         common = np.full((joints, joints), 1 / joints)
-        # Gains of commands are declared; those of measured efforts may have any unit.
+        # Gains of commands are declared; gains of measured efforts may have any unit.
         of_common = TYPICAL_GAIN_ERROR if ratios else _UNKNOWN_FACTOR_DEVIATION
         of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / of_common
         of_ratios = np.eye(self.ratio.size) / TYPICAL_GAIN_ERROR

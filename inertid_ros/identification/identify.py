@@ -112,8 +112,8 @@ def identify(source: RobotModel | Equations, data: Sequence[Samples] | StreamedS
 def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> bool:
     """Check whether a fit can read samples one recording at a time and keep only their information.
 
-    Some options need every sample: classical estimators use the residual of every sample, geodesic least squares its
-    hyperplane, fitted Stribeck speeds, drive gains and friction under load change the equations of every sample, and
+    Some options need every sample: classical estimators use the residual of every sample, and geodesic least squares
+    its hyperplane; fitted Stribeck speeds, drive gains and friction under load change the equations of every sample;
     equations of momentum average the noise of their regressor over all samples.
     """
     equations = equations_of(source, options.equations)

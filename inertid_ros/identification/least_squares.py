@@ -130,8 +130,8 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
         rank = linear_problem.options.kept_parameters or limited
         if rank > fit.spectrum.count:
             raise IdentificationError(
-                f"identify.kept_parameters is {rank}, but only {fit.spectrum.count} can be identified; lower it, or 0"
-                " for those of small variance")
+                f"identify.kept_parameters is {rank}, but only {fit.spectrum.count} can be identified; lower it, or"
+                " set it to 0 for all directions of small variance")
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning("least squares: %d of %d directions are excited enough and fitted; the rest stays at the prior"
                 " (reduced identification)", rank, fit.spectrum.count)

@@ -209,8 +209,8 @@ class MapFit:
     def with_bodies_of_samples(self) -> "MapFit":
         """Under the geodesic regularizer, fit bodies again by geodesic least squares to the equations of all samples.
 
-        Compressed equations do not serve: the method weighs how far the hyperplane of each single sample is. Of a
-        low-passed signal, every ``stride``-th sample is used and counts ``stride`` times.
+        Compressed equations do not suffice: the method needs the distance from the hyperplane of every single sample.
+        In a low-passed signal, every ``stride``-th sample is used and counts ``stride`` times.
         """
         if self.regularization.regularizer != "geodesic":
             return self

@@ -99,7 +99,7 @@ class Provenance:
         starts = [index for index, word in enumerate(words) if word.startswith("-")]
         given = [words[begin:end] for begin, end in zip(starts, [*starts[1:], len(words)], strict=False)]
         for name, options in _OPTIONS_IN_COMMANDS.items():
-            # recordings may follow a value, except that of --prior, which takes all up to the next option
+            # recordings may follow a value, except after --prior, which takes all values up to the next option
             kept = (group if group[0] == "--prior" else group[:2] for group in given if group[0] in options)
             names[name] = " ".join(map(shlex.join, kept))
         return names

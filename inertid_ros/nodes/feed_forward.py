@@ -1,7 +1,7 @@
 """Feed-forward node: fill the efforts of trajectories, and send the trajectories on to the trajectory controller.
 
-The efforts are those of the newest accepted parameters, or of a result directory, which the node then publishes. If
-anything is wrong, the trajectory is refused in one line and nothing is sent.
+The efforts are computed with the newest accepted parameters, or with a result directory, which the node then publishes.
+If anything is wrong, the node refuses the trajectory in one line and does not send it.
 """
 
 import time
@@ -142,7 +142,7 @@ class FeedForward(Node):
     # Trajectories
 
     def filled(self, message: JointTrajectory) -> JointTrajectory:
-        """Return a trajectory with efforts, and with points between those that are further apart than ``step_s``.
+        """Return a trajectory with efforts, and with further points, so that points are at most ``step_s`` apart.
 
         All points are on the quintic spline of the controller, which interpolates efforts linearly. A trajectory
         without points, which stops the robot, is returned as it is. Raises InertidError with the reason if the

@@ -64,7 +64,7 @@ class ProgressLine:
             self.print(f"{text}, {note}" if note else text)
 
     def print(self, message: str) -> None:
-        """Print a permanent line."""
+        """End the progress line and print a message; without a terminal, log the message."""
         self.end()
         if self.on_terminal:
             print(message, file=self._stream, flush=True)

@@ -191,7 +191,7 @@ class Identifier(GoalNode):
             "Recordings": len(self.recordings.complete),
             "Samples": self.recordings.samples,
             "Last fault": self.last_fault,
-            "Torque known to (%)": 100.0 * max(deviations) if deviations else None,
+            "Torque uncertainty (%)": 100.0 * max(deviations) if deviations else None,
             "Still needed": still_needed(self.coverage.joints)}
         return Status("identification", level, self.message, values)
 

@@ -188,7 +188,7 @@ class Recorder(Node):
         self.session.poll(self._now_ns())
 
     def _receive_states(self, topic: int, messages: Sequence[_Arrived], now_ns: int) -> None:
-        """Process consecutive joint states of a topic; those of one layout are decoded and checked together."""
+        """Process consecutive joint states of a topic; states of one layout are decoded and checked together."""
         source, stream = self.sources[topic], self.streams[topic]
         waiting = [
             message for message in messages
@@ -246,7 +246,7 @@ class Recorder(Node):
                 recording.add(topic, data, stamp_ns, channels)
 
     def _layout(self, source: Source, data: bytes) -> CdrLayout:
-        """Return the layout of a message, mostly that of the topic's last message; ValueError as :func:`layout_of`."""
+        """Return a message's layout, mostly the layout of the topic's last message; ValueError as :func:`layout_of`."""
         layout = self.layouts.get(source.name)
         if layout is None or not layout.fits(data):
             layout = self.layouts[source.name] = layout_of(data, source.type)

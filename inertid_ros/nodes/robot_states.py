@@ -151,7 +151,7 @@ class RobotStates:
 
     Parameters
     ----------
-    options : if their ``urdf`` is empty, the description is that of the topic ``robot_description``.
+    options : if their ``urdf`` is empty, the description comes from the topic ``robot_description``.
     on_state : called with every valid joint state, and the time of its receipt in ROS time and on the steady clock [s].
     on_other_robot : called if the description changes to other kinematics.
 

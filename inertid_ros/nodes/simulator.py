@@ -200,7 +200,7 @@ class SimulatedArm(Simulation):
         self._publish_truth(self.truth.consistent_body_prior if self.truth.free else self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
-        """Attach a body to the link ``frame_id`` in place of the last attached body; with mass 0, only remove that."""
+        """Attach a body to the link ``frame_id`` in place of the last attached body; with mass 0, only remove it."""
         try:
             self.robot.become(self._holding(message))
         except InertidError as error:

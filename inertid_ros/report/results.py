@@ -93,7 +93,7 @@ class Result:
         size = model.layout.size
         shapes = (parameters.shape, prior.shape, covariance.shape)
         if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
-            raise ResultError(f"{path / PARAMETERS}: does not belong to its {CALIBRATED_URDF}; identify again")
+            raise ResultError(f"{path / PARAMETERS}: does not match {CALIBRATED_URDF} in its folder; identify again")
         if not all(np.isfinite(values).all() for values in (parameters, prior, covariance)):
             raise ResultError(f"{path / PARAMETERS}: is damaged (holds NaN or infinite numbers); identify again")
         return cls(path, model, parameters, prior, covariance, report)
@@ -137,7 +137,7 @@ class Result:
 
     @property
     def known_recordings(self) -> dict[str, str]:
-        """Names of the fitted recordings, and of those of the results that were continued or gave the prior."""
+        """Names of the fitted recordings, and of the recordings of results that were continued or gave the prior."""
         with as_written(self.directory / REPORT):
             provenance = self.report["provenance"]
             sources = [*filter(None, [provenance.get("earlier")]), *provenance.get("prior", ())]

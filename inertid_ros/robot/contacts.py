@@ -105,8 +105,7 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 
     Parameters
     ----------
-    wrenches : name of a contact of the model to ``(N, 6)`` force [N] and torque [N m] on the robot, in the frame of the
-        measurement.
+    wrenches : map from contact names to ``(N, 6)`` force [N] and torque [N m] on the robot, in the measurement's frame.
     """
     by_name = {contact.name: contact for contact in model.contacts}
     for name in wrenches:
@@ -200,7 +199,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
     Returns
     -------
-    Contact name to ``(N, 6)`` wrench in the frame of the measurement.
+    Map from contact names to ``(N, 6)`` wrenches in the frame of the measurement.
     """
     contacts = model.contacts
     if not contacts:
@@ -212,7 +211,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
 
 def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
-    """Transform base forces and torques in place: from frame and origin of the base to those of a plate.
+    """Transform base forces and torques in place, from frame and origin of the base to frame and origin of a plate.
 
     Parameters
     ----------

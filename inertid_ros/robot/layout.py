@@ -140,7 +140,7 @@ class ParameterLayout:
     """Order of the parameter vector: ten per link and per rotor, drive terms of joints, couplings, user terms.
 
     With ``compensation``, the measured effort lacks the gravity of the controller's own model of the links; the ten
-    parameters of each of its links follow the rotors. Effort depends on mass and first moments of these alone.
+    parameters of each of its links follow the rotors. Of these ten, effort depends on mass and first moments.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) s + offset + stiffness q``
     with the direction ``s = tanh(v / v_t)``, or ``sign(v)`` for ``v_t = 0`` ([Lee2019]_ eq. 3.2.13;

@@ -31,7 +31,7 @@ def collision_shapes(model: RobotModel,
 
 
 def _frames(model: RobotModel) -> dict[str, tuple[int, pin.SE3]]:
-    """Link to the index of its moving body (-1: fixed root) and the placement of the link in this body."""
+    """Map from links to the index of its moving body (-1: fixed root) and the placement of the link in this body."""
     frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
     return {str(frame.name): (int(frame.parentJoint) - 1, frame.placement) for frame in frames}
 

@@ -49,7 +49,8 @@ class RobotModel:
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. The written URDF keeps the inertia
         of these links, so that an estimate minus ``body_locked`` must be consistent.
-    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero; rotor inertia of the options.
+    drive_prior : map from drive terms to ``(n,)`` values; friction from ``<dynamics>``, default zero; rotor inertia from
+        the options, or else from transmissions.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
     prior_name : what ``body_prior`` was made from, in messages.
     mimics : carried mimic joints, which move with joints of the robot, see :attr:`.RobotOptions.carried_joints`.
@@ -176,7 +177,7 @@ class RobotModel:
 
     @cached_property
     def command_limits(self) -> Array | None:
-        """``(n,)`` scaled efforts at which drives clip their commands [N m or N], infinite if not given; or None."""
+        """Scaled efforts ``(n,)`` at which drives clip [N m or N], infinite for unlisted joints; None if unset."""
         limits = self.options.command_limits
         if not limits:
             return None

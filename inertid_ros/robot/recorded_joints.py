@@ -28,9 +28,9 @@ class RecordedJoints:
     Attributes
     ----------
     joints : names in the URDF; empty if the robot is unknown.
-    names : name in recordings to name in the URDF. A pair may be a pattern with one ``*`` in each name, which stands
-        for any text that the two names share. Names without ``*`` precede patterns; the first pattern that matches
-        applies; names without a match stay unchanged.
+    names : map from names in recordings to names in the URDF. A pair may be a pattern with one ``*`` in each name,
+        which stands for any text that the two names share. Names without ``*`` precede patterns; the first pattern that
+        matches applies; names without a match stay unchanged.
     markers : markers of motion capture, whose columns are replaced by the poses of segments.
     """
 

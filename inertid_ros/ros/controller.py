@@ -97,7 +97,7 @@ class ControllerManager:
             self._tolerances = [value for value in values if value > 0]
 
     def problem(self) -> str:
-        """Return why the controller cannot move the joints, in one line; empty if it can, or before an answer."""
+        """Return why the controller cannot move the joints; empty if it can, or if its state was not received yet."""
         return "" if self._controllers is None else controller_problem(self._controllers, self._name, self.joints)
 
     def inactivity(self) -> str:

@@ -89,7 +89,7 @@ class LeggedRobotDescription:
 
     Attributes
     ----------
-    start : joint to position [rad], for positions other than zero.
+    start : map from joints to positions [rad]; other joints start at zero.
     passive : joints without a motor.
     imu : frame of the inertial measurement unit on the base.
     """

@@ -1,4 +1,4 @@
-"""Write the parameters of a result for MuJoCo, Drake and Isaac Lab, and compare their torque with that of the result.
+"""Write the parameters of a result for MuJoCo, Drake and Isaac Lab, and compare their torque with the result's torque.
 
 MuJoCo's own writer keeps six digits, so MJCF is written here.
 """
@@ -36,12 +36,12 @@ MJCF_TERMS = {"rotor_inertia": "armature", "viscous": "damping", "coulomb": "fri
 TERMS = {
     "mjcf": (*MJCF_TERMS,), "drake": ("rotor_inertia", "viscous"), "isaaclab": ("rotor_inertia", "viscous", "coulomb")}
 """Drive terms that a format can hold; all formats hold bodies."""
-REST = "smooth change of friction's sign, spin of rotors"  # what no parameter of its own causes
+REST = "smooth change of friction's sign, spin of rotors"  # torque without a parameter of its own
 _ROUNDING = 1e-9  # of a joint's torque
 _AXIS_TOLERANCE = 1e-3  # m and rad; MJCF files round to about five digits
 _ISAACLAB_COMMENT = """\
-# Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), where values
-# are those of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
+# Values for actuators of Isaac Lab from 2.2 on: ImplicitActuatorCfg(**values, stiffness=..., damping=...), with the
+# values of this file. SI: kg m^2 or kg, N m or N, N m s/rad or N s/m. Bodies: the URDF of inertid export --to drake.
 """
 _CHANGED_INERTIA = ("inertiafromgeom", "balanceinertia", "boundmass", "boundinertia", "settotalmass")
 
@@ -81,8 +81,8 @@ class Export:
     Attributes
     ----------
     torque : (n,), torque of the result, without offsets, which belong to the sensors
-    error : (n,), difference between the torque of the text and that of the result
-    lost : parts of the result without counterpart, to their torque ``(n,)``
+    error : (n,), difference between the torque of the text and the torque of the result
+    lost : map from parts of the result without counterpart to their torque ``(n,)``
     """
 
     text: str
@@ -211,7 +211,7 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
         elements: list[etree._Element]) -> list[pin.SE3]:
     """Pose of every link of the URDF in its body of an MJCF; ModelError if joints or their axes differ.
 
-    ``given`` are the joints of the MJCF, ``elements`` those of the URDF in the order of ``full``.
+    ``given`` are the joints of the MJCF, ``elements`` the joints of the URDF in the order of ``full``.
     """
     names = list(full.names)[1:]
     _check_joints(given, names, onto)
@@ -220,7 +220,7 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
     pin.forwardKinematics(full, data, pin.neutral(full))
     _check_names(names, joints, onto)
     frames = [joints[name] for name in names]
-    # The root link's frame in MuJoCo's world: that of the body of its name, or by the first joint.
+    # The root link's frame in MuJoCo's world: the frame of the body of its name, or by the first joint.
     root, kinds = bodies.get(full.frames[1].name, frames[0][-1] * data.oMi[1].inverse()), import_mujoco().mjtJoint
     for element, (kind, along, anchor, body), placed in zip(elements, frames, list(data.oMi)[1:], strict=True):
         link, slides = root * placed, element.get("type") == "prismatic"
@@ -229,8 +229,8 @@ def _poses_in_bodies(onto: str | Path, given: Mapping[str, etree._Element], full
         off = 0.0 if slides else float(np.linalg.norm(np.cross(axis, anchor - link.translation)))
         if kind != (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)[slides] or max(turned, off) > _AXIS_TOLERANCE:
             raise ModelError(
-                f"{onto}: the axis of joint '{element.get('name')}' is not that of the URDF ({off * 1e3:.3g} mm and"
-                f" {turned:.3g} rad off at position zero); give the MJCF of this robot, or leave out --onto")
+                f"{onto}: the axis of joint '{element.get('name')}' differs from the URDF's axis ({off * 1e3:.3g} mm"
+                f" and {turned:.3g} rad at position zero); give the MJCF of this robot, or leave out --onto")
         poses.append(body.inverse() * link)
     return poses
 

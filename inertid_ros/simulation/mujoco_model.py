@@ -66,9 +66,9 @@ def _specification(text: str, timestep: float) -> Any:
 
 def joint_frames(path: str, progress: object
         ) -> tuple[dict[str, tuple[int, Array, Array, pin.SE3]], dict[str, pin.SE3]]:
-    """Frames of an MJCF file with its joints at zero, for a :class:`.Worker`: MuJoCo reads all files that it names.
+    """Frames of an MJCF file with its joints at zero; run in a :class:`.Worker`, as MuJoCo reads all files named in it.
 
-    Returns type, axis, anchor and pose of the body of every joint, and the pose of every body, in MuJoCo's world.
+    Returns type, axis, anchor and body pose per joint, and the pose per body, in MuJoCo's world.
     """
     mujoco = import_mujoco()
     with refusals(path):

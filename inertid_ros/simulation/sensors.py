@@ -113,7 +113,7 @@ class BodySample(FloatingSample):
     base_acceleration : (6,), derivative of the twist in the base frame.
     specific_force : (3,), in the axes of the accelerometer [m/s^2].
     rate : (3,), in the axes of the gyroscope [rad/s].
-    wrenches : plate name to force and torque ``(6,)`` on the robot, in the plate's frame.
+    wrenches : map from plate names to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     base_acceleration: Array

@@ -428,7 +428,7 @@ def test_bad_options(more, message, refused):
             "--set identify.estimator=ols: `inertid validate` does not use identify.estimator"),
         (("perturb", "good.urdf", "--seed", "-1", "--output", "new.urdf"), "argument --seed: -1 is not between 0 and"),
         (("force-sensor", "good.npz", "--urdf", "good.urdf", "--frame", "link1", "--set", "robot.base=free"),
-            "robot.base: the joints of a free base do not place the sensor"),
+            "robot.base: on a free base, joint positions do not give the sensor's pose"),
         (("validate", "good.urdf", "absent"), "absent: no such file"),
         (("validate", "good.npz", "good.npz"), "good.npz: cannot be read as URDF text"),
         (("convert", "good.npz", "good.npz"), "good.npz: is an input of this command"),

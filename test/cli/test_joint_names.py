@@ -45,7 +45,7 @@ def run(folder, monkeypatch, capsys):
 def test_a_bag_with_other_names_to_a_result(run, folder, tmp_path):
     status, _, err = run("identify", "own_bag", "--urdf", "good.urdf", "--output", str(tmp_path / "refused"))
     assert status == 2
-    assert "if these are the same joints in their order, set robot.joint_names: {other_*: '*'}; else record" in err
+    assert "if the recorded names mean these joints, set robot.joint_names: {other_*: '*'}; else record" in err
     names = ("--set", "robot.joint_names={other_*: '*'}", "--quiet")
     results = {}
     for recording, options in (("own.npz", ()), ("own_bag", names), ("own_other.npz", names)):

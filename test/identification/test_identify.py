@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.fixed_filter import FixedFilter
+from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.calibration.calibrate import calibrate
@@ -88,11 +89,19 @@ def test_split_recordings_give_the_same_estimate():
     ("change", "message"),
     [
         (lambda s: replace(s, tau=0 * s.tau), "effort is zero"),
-        (lambda s: replace(s, mask=s.mask & (np.arange(s.channels) != 1)), "no usable sample of joint 'joint1'")])
+        (lambda s: replace(s, mask=s.mask & (np.arange(s.channels) != 1)),
+         "no usable sample of joint 'joint1'; record a motion")])
 def test_useless_data_is_refused(change, message):
     model, train, _, _ = _experiment(9, joints=3, count=200)
     with pytest.raises(IdentificationError, match=message):
         identify(model, [change(train)])
+
+
+def test_a_channel_that_is_no_joint_is_not_to_be_moved_or_locked():
+    model = free_model(10, 2)
+    flight = random_flight(np.random.default_rng(10), model, 200)
+    with pytest.raises(IdentificationError, match="no usable sample of 'base.force_x'; check its measurement"):
+        identify(model, [replace(flight, mask=flight.mask & False)])
 
 
 def test_information_alone_will_do():

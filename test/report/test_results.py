@@ -230,7 +230,7 @@ def test_a_damaged_result_is_one_line(name, damage, directory):
 def test_files_of_two_results_are_not_mixed(directory):
     other = synthetic_case(4).given
     (directory / "calibrated.urdf").write_text(other.urdf)
-    with pytest.raises(ResultError, match="does not belong to its calibrated.urdf"):
+    with pytest.raises(ResultError, match="does not match calibrated.urdf in its folder"):
         Result.load(directory)
 
 

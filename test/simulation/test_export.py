@@ -255,7 +255,7 @@ def test_an_mjcf_with_other_frames_is_updated(seed, tmp_path):
     ('name="joint1"', 'name="elbow"', "has no joint joint1, but joint0, elbow"),
     ("<mujoco", "<mujoco", "is a <robot>"),
     ("</worldbody>", "", "is not XML"),
-    ('type="hinge"', 'type="slide"', "the axis of joint 'joint0' is not that of the URDF"),
+    ('type="hinge"', 'type="slide"', "the axis of joint 'joint0' differs from the URDF's axis"),
     ('axis="', 'axis="-', "the axis of joint"),
     ("</joint>", "</joint>", "joints that are not in the URDF move the robot"),
 ])

@@ -42,8 +42,8 @@ class OpenBag:
 
     Attributes
     ----------
-    types : topic to type, ``pkg/msg/Name``.
-    counts : topic to number of messages.
+    types : map from topics to types, ``pkg/msg/Name``.
+    counts : map from topics to numbers of messages.
     start_ns, end_ns : first time of recording, and last time plus 1 ns [ns]; undefined for a bag without messages.
     messages : function that yields the messages of given topics, in the order of their times of recording.
     """

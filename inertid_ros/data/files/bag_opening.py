@@ -36,7 +36,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
-    """Topic to ``(type, number of messages)`` of a bag.
+    """Map from the topics of a bag to ``(type, number of messages)``.
 
     Raises RecordingError: not a bag, or unreadable.
     """
@@ -119,7 +119,7 @@ class StoredBag:
         return (self._notice,) if self._notice else ()
 
     def messages(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
-        """Yield the messages of the topics in ``types``, topic to type, in pieces and in the order of writing.
+        """Yield the messages of topics in pieces and in the order of writing; ``types`` maps topics to their types.
 
         Each MCAP file is read up to its first damage. A topic is skipped if it has another type than in ``types``.
 

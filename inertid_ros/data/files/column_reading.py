@@ -24,7 +24,7 @@ class Columns:
     indices : (N,), indices of the messages among all messages of the topic.
     times_ns, stamps_ns : ndarray of int64, shape (N,)
         Times of recording, and header stamps or (if the caller wants them) times of recording [ns].
-    values : channel to values ``(N, k)``.
+    values : map from channels to values ``(N, k)``.
     """
 
     topic: str

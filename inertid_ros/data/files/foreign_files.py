@@ -49,7 +49,7 @@ def is_named(name: str) -> bool:
 
 
 def read_mat(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a MATLAB file of version 7 or older, as ``q``, ``tau``, ``t``; those in a struct count, too.
+    """Arrays of a MATLAB file of version 7 or older, as ``q``, ``tau``, ``t``; also arrays in a struct.
 
     Raises RecordingError: the file is damaged or of version 7.3, or has no positions and times.
     """
@@ -74,7 +74,7 @@ def read_in_worker(where: str, function: Callable[..., Any], *arguments: object,
 
 
 def _mat_variables(path: str, content: bytes, progress: object) -> dict[str, Any]:
-    """Variables of a MATLAB file, for a :class:`.Worker`: SciPy's reader crashes for some damaged files."""
+    """Variables of a MATLAB file; run in a :class:`.Worker`, as SciPy's reader crashes for some damaged files."""
     try:
         _check_mat_size(content)
         return dict(scipy.io.loadmat(io.BytesIO(content), simplify_cells=True))
@@ -108,7 +108,7 @@ def read_parquet(path: Path) -> dict[str, np.ndarray]:
 
 
 def from_parquet(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: Sequence[str] = ()) -> list[Any]:
-    """Results of ``convert`` for the ``pyarrow.Table`` of each file, read in another process, as damaged files end it.
+    """Results of ``convert`` for the ``pyarrow.Table`` of each file, read in another process: damaged files may end it.
 
     ``convert`` is a function of a module, ``wanted`` are names of columns; empty reads all. RecordingError: a file is
     damaged.
@@ -121,7 +121,7 @@ def from_parquet(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: S
 
 def _converted(paths: Sequence[Path], convert: Callable[[Any], Any], wanted: Sequence[str], progress: object
         ) -> list[Any]:
-    """For a :class:`.Worker`: PyArrow ends its process for some damaged files."""
+    """Results of :func:`from_parquet`; run in a :class:`.Worker`, as PyArrow ends its process for damaged files."""
     return [_table(path, convert, wanted) for path in paths]
 
 

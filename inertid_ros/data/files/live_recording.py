@@ -101,7 +101,7 @@ class LiveRecording:
                 self.add_joint_state(topic, message, names, int(stamps_ns[row]), [values[row] for values in channels])
                 for row, message in enumerate(messages)]
         for message, stamp_ns in zip(messages, stamps_ns.tolist(), strict=True):
-            if taken:  # else the messages lack the wanted joints, such as those of a gripper
+            if taken:  # else the messages lack the wanted joints, like messages of a gripper
                 self._write(topic, stamp_ns, message)
             if self.assembler.samples > samples:
                 self._count_accepted(stamp_ns)

@@ -93,8 +93,8 @@ def columns_read(path: Path, columns: Mapping[str, np.ndarray]) -> dict[str, np.
             single |= {f"{name}[{joint}]": column for joint, column in enumerate(values.T, start=1)}
     lengths = {name: len(values) for name, values in single.items() if is_time(name) or _column(path, name)}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise RecordingError(f"{path}: its arrays have different lengths ({told}); export those of one run")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise RecordingError(f"{path}: its arrays have different lengths ({listed}); export the arrays of one run")
     single = {name: values for name, values in single.items() if not lengths or len(values) in lengths.values()}
     arrays = list(single.values())
 
@@ -114,7 +114,7 @@ def is_quantity(name: str) -> bool:
 
 
 def is_time(name: str) -> bool:
-    """True if a name is that of a column of time."""
+    """True if a name means a column of time."""
     return name.lower() in _TIMES
 
 
@@ -206,7 +206,7 @@ def _check_siblings(path: Path, columns: Iterable[_Column]) -> None:
 
 
 def _column(path: Path, name: str) -> _Column | None:
-    """Column with this name; None if the name is not that of a joint's channel."""
+    """Column with this name; None if the name does not mean a joint's channel."""
     index, unit = "", ""
     if bracket := _BRACKET.search(name):
         name = name[: bracket.start()]

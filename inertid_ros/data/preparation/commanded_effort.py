@@ -15,8 +15,8 @@ from .filtered_motion import FilteredMotion
 from .recorded_channels import joint_columns
 
 _log = NoticeLogger(__name__)
-# Variance of the tracking error over that of the position. It is 1 for a constant command, about 2 for the command of
-# another joint, and 4 for a reversed sign; a soft drive with heavy links has 0.3.
+# Variance of the tracking error over variance of the position: 1 for a constant command, about 2 for the command of
+# another joint, 4 for a reversed sign, and 0.3 for a soft drive with heavy links.
 _MAX_TRACKING_ERROR = 0.8
 
 

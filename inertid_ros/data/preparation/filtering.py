@@ -50,8 +50,8 @@ class Segment:
     time : (N,), [s].
     period : sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
-    replaced : channel to bool (N, n), flags of interpolated values; key :data:`BRIDGED` to bool (N, 1), flags of
-        samples that bridge a short gap of all channels.
+    replaced : map from channels to bool (N, n), flags of interpolated values; from key :data:`BRIDGED` to bool (N, 1),
+        flags of samples that bridge a short gap of all channels.
     first : index of the first sample on the grid of the whole recording.
     """
 

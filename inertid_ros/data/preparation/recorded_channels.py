@@ -50,9 +50,9 @@ class CleanChannels:
     ----------
     time : (N,), increasing stamps [s].
     noise : noise of joint channels, by channel; ``add_joints`` estimates missing entries.
-    channels : name to (N, n), finite values; replaced values are interpolated linearly between their neighbours.
-    replaced : name to bool (N, n), replaced values.
-    faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
+    channels : map from names to (N, n), finite values; replaced values are interpolated between their neighbours.
+    replaced : map from names to bool (N, n), replaced values.
+    faulty : map from names to bool (N,), samples in which a contact's wrench, or the base's pose, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
     held : number of samples for which the median joint in motion keeps its position; 1 if every sample is new.
     new_hz : (n,), rate of new positions of joints that keep their values for longer than the other joints [Hz];
@@ -100,7 +100,7 @@ class CleanChannels:
 
         Parameters
         ----------
-        raw : channel to recorded values ``(N, n)``, which may not be finite; the first channel is ``position``.
+        raw : map from channels to recorded values ``(N, n)``, finite or not; the first channel is ``position``.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may lack a drive; their effort is then always zero.
@@ -355,11 +355,11 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     if missing := [name for name in model.joint_names if name not in recording.joint_names]:
         of_robot = {*model.joint_names, *model.options.locked_joints}
         names = proposed_names([name for name in recording.joint_names if name not in of_robot], missing)
-        same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
+        rename = f"if the recorded names mean these joints, set robot.joint_names: {flow(names)}; else " * bool(names)
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has"
             f" {', '.join(recording.joint_names) or 'none'});"
-            f" {same}record these joints, or hold them at their positions (--lock JOINT=POSITION), for zero:"
+            f" {rename}record the missing joints, or lock them (--lock JOINT=POSITION); to lock them at zero:"
             f" --set 'robot.locked_joints={flow({**model.options.locked_joints, **dict.fromkeys(missing, 0.0)})}'")
     used = model.recorded_joints.joints
     if extra := [name for name in recording.joint_names if name not in used]:

@@ -1,7 +1,7 @@
 """Samples for equations of a whole body: momentum of a floating robot, and wrenches on separately recorded bodies.
 
-Momentum needs the rates of base, joints and wheels, filtered alike. Separately recorded poses are such as those of the
-segments of a person by motion capture.
+Momentum needs the rates of base, joints and wheels, all through one filter. Separately recorded poses come, for
+example, from motion capture of the segments of a person.
 """
 
 import operator
@@ -199,8 +199,8 @@ def segment_channels(recording: Recording, model: RobotModel, options: PrepareOp
     names = model.recorded_joints.joints
     if missing := [name for name in names if name not in recording.joint_names]:
         raise RecordingError(
-            f"{recording.name}: joint_names lacks {first_few(missing)}; record the pose of every link with mass in the"
-            f" world, as SEGMENT.{', SEGMENT.'.join(POSE)} [m, unit quaternion]")
+            f"{recording.name}: joint_names lacks {first_few(missing)}; record the world pose of every link with mass,"
+            f" as SEGMENT.{', SEGMENT.'.join(POSE)} [m, unit quaternion]")
     poses = recording.position[:, recording.columns(names)]
     invalid = np.zeros(len(poses), dtype=bool)
     for segment, pose in zip(model.link_names, np.split(poses, len(model.link_names), axis=1), strict=True):

@@ -73,12 +73,12 @@ def check_wrenches(
         name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Refuse wrenches that contradict the weight of the robot; a fixed base is not checked.
 
-    Raises RecordingError: a plate pulls, the total mass comes out negative, or two plates are exchanged.
+    Raises RecordingError: a plate pulls, the wrenches give a negative total mass, or two plates are exchanged.
 
     Parameters
     ----------
     motion : ``(N, nq)``, ``(N, nv)``, ``(N, nv)``: position, velocity and acceleration of usable samples.
-    wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
+    wrenches : map from contacts to force [N] and torque [N m] on the robot, (N, 6).
     """
     gravity = np.array(model.options.gravity)
     if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:
@@ -94,9 +94,9 @@ def check_wrenches(
     if pulling and len(pulling) < len(lifts):
         plate = pulling[0]
         raise RecordingError(
-            f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
-            " mass comes out negative), but the ground cannot pull; its sign or frame is wrong: list it in"
-            " prepare.wrenches.reversed, or turn it in robot.plates")
+            f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N, which the ground cannot"
+            " do; the sign or frame of the wrench is wrong: list the plate in prepare.wrenches.reversed, or turn it in"
+            " robot.plates")
     if mass <= 0:
         raise RecordingError(
             f"{name}: its wrenches give the robot a negative mass, {mass:.1f} kg; they are measured on the ground"

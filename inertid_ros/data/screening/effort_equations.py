@@ -213,7 +213,7 @@ class EffortEquations:
         return joints
 
     def _within(self, before: Array, after: Array) -> Array:
-        """Limit the step of every body so that it stays a mass distribution; drives take the full step."""
+        """Shorten the step of every body so that the body stays physically consistent; drives take the full step."""
         count = self._size
         start, step = _matrices(before[:count]), _matrices(after[:count] - before[:count])
         root = np.linalg.inv(np.linalg.cholesky(start))

@@ -137,7 +137,7 @@ class WrenchWatch:
 
     @property
     def zeros(self) -> Mapping[str, Array]:
-        """Topic to the subtracted zero ``(6,)``, if any."""
+        """Map from topics to their subtracted zeros ``(6,)``; topics without a zero are left out."""
         return {topic: state.zero for topic, state in self._topics.items() if state.zero.any()}
 
     def tare(self, topics: list[str]) -> str:

@@ -184,7 +184,7 @@ def with_lost_rows(recording: Recording) -> Recording:
     position = np.nan_to_num(recording.position)
     noise = ChannelNoise.from_values(position, np.zeros(position.shape[1])).scale
     moved = np.diff(position, axis=0) / np.maximum(noise, 1e-12 * np.ptp(position, axis=0) + 1e-300)
-    # In even motion, steps are alike unless samples are missing. If next steps are double, those beyond count.
+    # In even motion, steps are alike unless samples are missing. If next steps are double, only longer steps count.
     (before, after), *farther = ([moved[3 + k : len(moved) - 3 + k] for k in (-apart, apart)] for apart in (1, 2, 3))
     for beyond in farther:
         length, shorter = (np.linalg.norm(one + other, axis=1) for one, other in ((before, after), beyond))

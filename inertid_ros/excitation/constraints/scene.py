@@ -82,8 +82,8 @@ class ExactDistances:
     ) -> Closest:
         """Distances and closest points, in the root frame, of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``.
 
-        ``rows`` ``(K,)`` select each pair's pose from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances are
-        those of convex hulls; if ``exact``, those of the meshes where hulls are closer than ``enough`` ``(K,)`` [m].
+        ``rows`` ``(K,)`` select each pair's pose from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances
+        are between convex hulls; if ``exact``, between meshes whose hulls are closer than ``enough`` ``(K,)`` [m].
         Points are valid only for distances below ``enough``, and not if ``exact``.
         """
 
@@ -229,7 +229,7 @@ class Scene:
         return np.asarray(np.where(b < 0, low[2][:, a] - self.height, gap), dtype=float)
 
     def capsule_distances(self, placements: Array) -> Array:
-        """Lower bounds ``(N, P)`` on distances [m] from the capsules around each object."""
+        """Lower bounds ``(N, P)`` on the distance of each pair [m], computed from the capsules around its objects."""
         rows, pairs = np.indices((len(placements), len(self.pairs))).reshape(2, -1)
         return self.capsule_distances_of(placements, rows, pairs).reshape(len(placements), -1)
 
@@ -249,7 +249,7 @@ class Scene:
     def close_hulls(self, placements: Array, limit: Array) -> tuple[Indices, Indices, Closest]:
         """Poses and pairs ``(K,)`` with convex hulls closer than ``limit (P,)`` [m], and their closest points.
 
-        Distances of hulls change smoothly with the pose, as those of capsules do, but hulls fit the shapes much closer.
+        Distances of hulls change smoothly with the pose, like distances of capsules, but hulls fit the shapes closer.
         """
         rows, pairs = np.nonzero(self.ball_distances(placements) < limit)
         near = self.capsule_distances_of(placements, rows, pairs) < limit[pairs]

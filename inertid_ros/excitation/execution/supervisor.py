@@ -29,7 +29,7 @@ class CommandInterface(Protocol):
     """Receiver of commands.
 
     If it ``streams``, the robot follows only the position of each tick, and stands still while ticks are missing. The
-    methods here are those of a topic, which does not report when or whether commands are taken.
+    methods here are written for a topic, which does not report when or whether commands are taken.
     """
 
     streams: bool = False
@@ -106,7 +106,7 @@ class Supervisor:
         self.fault = self.halt = self.interruption = ""
         self.interruptions = 0
         self.canceled = False
-        self.max_tracking_error = self._error_before = 0.0  # the latter: its value at the stop
+        self.max_tracking_error = self._error_before = 0.0  # error before: its value at the stop
         self._commands = commands
         self._approach = approach_s
         self._options = table.options
@@ -122,7 +122,7 @@ class Supervisor:
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
-        self._paused = self._longest_tick = 0.0  # the latter: since the last horizon
+        self._paused = self._longest_tick = 0.0  # longest tick since the last horizon
         # Times at which the controller had not kept up (False), and at which its driver had stood still (True).
         self._late = {stood: deque[float](maxlen=_MAX_LATE_MESSAGES) for stood in (False, True)}
         self._waiting_since = math.nan  # start of the rest of a robot that will continue
@@ -375,7 +375,7 @@ class Supervisor:
         return math.isfinite(self.execution.resting_phase(self._standstill.position, tolerance, _MAX_LAST_HORIZON_S))
 
     def _wait(self, now: float) -> bool:
-        """Rest until states and renewals return, then continue; return whether the motion has ended instead."""
+        """Wait at rest for states and lease renewals, then resume the motion; return True if the motion has ended."""
         limit_s = self.monitor.options.max_wait_s
         if now - self._waiting_since > limit_s and not self.fault:
             self.fault = f"{self.interruption} (the robot waited for {limit_s:g} s at rest)"

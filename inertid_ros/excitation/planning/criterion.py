@@ -216,7 +216,7 @@ class Criterion:
     def gradient(
             self, information: measurement.MotionInformation, joint_weights: Array | float = 0.0,
             base_weights: Array | float = 0.0) -> MotionGradient:
-        """Gradient of :meth:`smooth` along the motion, plus that of penalties with the weights of :class:`.Penalty`."""
+        """Gradient of :meth:`smooth` along the motion, plus gradient of penalties with :class:`.Penalty`'s weights."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
         by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T

@@ -76,7 +76,7 @@ def inspect_plan(
         earlier: EarlierInformation | None = None, around: Surroundings | None = None) -> Inspection:
     """Inspect a plan that has passed its checks, and verify every horizon and brake of its execution.
 
-    If the base of the robot floats, singular values are those of its momentum, unscaled.
+    If the base of the robot floats, singular values refer to the unscaled equations of its momentum.
     """
     usages = _usage(constraints, plan)
     effort = prior_effort(model.commanded, plan.position, plan.velocity, plan.acceleration)

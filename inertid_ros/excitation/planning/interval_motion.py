@@ -158,8 +158,8 @@ def prune(blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral
     rows = np.cumsum([len(block) for block in blocks])
     if rows[-1] <= columns:
         raise ExcitationError(
-            f"excitation: {len(blocks)} intervals have {rows[-1]} equations for {columns} parameters; offer more"
-            " combinations or more samples per interval")
+            f"excitation: {len(blocks)} intervals have {rows[-1]} equations for {columns} parameters; raise"
+            " excitation.combinations.offered or excitation.combinations.samples")
     kept = list(range(int(np.argmax(rows > columns)) + 1))
     factor = r_factor(np.vstack([blocks[index] for index in kept]))
     count, condition = rank_and_condition(factor, significant)

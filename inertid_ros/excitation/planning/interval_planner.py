@@ -1,6 +1,6 @@
 """Planning of direction combinations: optimise start and ranges, prune intervals, optimise again.
 
-The steps are those of [Naveen2019]_ sec. 5.1. The problem has two variables per joint, linear constraints and a smooth
+The steps follow [Naveen2019]_ sec. 5.1. The problem has two variables per joint, linear constraints and a smooth
 cost. Exact derivatives of the cost would need derivatives of a floating base's motion. An evaluation takes tens of
 milliseconds, so finite differences over a dozen variables are cheap. The solver, as in [Naveen2019]_, is sequential
 quadratic programming (SciPy's SLSQP), which keeps linear constraints.
@@ -55,7 +55,7 @@ the penalty of violated constraints."""
 class IntervalPlan:
     """Planned motion, and the motion of all combinations before pruning (``whole``).
 
-    ``condition_number`` and the number of ``significant`` singular values are those of the equations under the prior.
+    ``condition_number`` and the number of ``significant`` singular values refer to the equations under the prior.
     """
 
     motion: intervals.IntervalMotion
@@ -300,7 +300,7 @@ def wheel_limits(
 ) -> MotionLimits:
     """Limits of commanded joints in which wheels turn without end.
 
-    Wheels accelerate as their range per interval needs, except for those in ``accelerated``, whose limit is given.
+    Wheels accelerate as their range per interval needs, except wheels in ``accelerated``, whose limit is given.
     """
     turning = np.isin(limits.joint_names, wheels)
     needed = 2 * np.pi * options.wheel_range / options.interval_s**2

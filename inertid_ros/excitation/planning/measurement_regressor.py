@@ -40,9 +40,9 @@ _MAX_ROTATION = 0.05  # rad; larger angles occur only between nearly equal value
 class MeasurementRegressor:
     """Weighted rows of the regressor of measurements.
 
-    ``joints`` ``(n,)`` are the weights of the joint torques, and ``base`` ``(6,)`` those of the reaction wrench (force,
-    torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in the rows:
-    first those of ``bodies``, whose number this is, then those of drives, term by term.
+    ``joints`` ``(n,)`` are the weights of the joint torques, and ``base`` ``(6,)`` the weights of the reaction wrench
+    (force, torque) at the root in its frame; empty if not measured. ``columns`` ``(c,)`` are the layout's columns in
+    the rows: first ``bodies`` columns of bodies, then the columns of drives, term by term.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:

@@ -165,7 +165,7 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
 def _best_change_with_parameters(
     equations: ForceEquations, parts: Sequence[Samples], weight: Array, of_load: Array, residual: Array
 ) -> tuple[float, int, Array]:
-    """As :func:`_best_changes` for one change over all samples, of the residuals that no parameters can explain."""
+    """Like :func:`_best_changes`, for one change over all samples and the residuals that no parameters can explain."""
     columns, size, first = np.concatenate([of_load, residual[..., None]], axis=2), equations.model.layout.size, 0
     gram, cross = np.zeros((size, size)), np.zeros((len(columns), size, _MOMENTS + 1))
     for part in parts:
@@ -180,7 +180,7 @@ def _best_change_with_parameters(
     cross, products = scale[:, None] * cross, np.einsum("knp,knq->kpq", of_load, columns)
     whole, total = covariance @ cross[..., -1].sum(axis=0), float(np.sum(residual**2))
     left = max(total - float(whole @ cross[..., -1].sum(axis=0)), _MIN_LEFT_SHARE * total, 1e-300)
-    # Load and residuals after every sample, without what a new fit of all parameters takes of them.
+    # Sums of load and residuals after every sample, minus the part that a new fit of all parameters explains.
     cross, products = (sums.sum(axis=0) - np.cumsum(sums, axis=0) for sums in (cross[..., :-1], products))
     right = products[..., -1] - np.einsum("krp,r->kp", cross, whole)
     changes = _solved(products[..., :-1] - np.swapaxes(cross, 1, 2) @ (covariance @ cross), right)

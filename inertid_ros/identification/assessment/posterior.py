@@ -258,7 +258,7 @@ def sample_parameters(
 
     Torque over random states spreads about the torque of ``parameters (p,)`` as ``covariance (p, p)`` states for every
     joint, as root mean square. Along directions that torque does not show, a draw without consistent bodies is
-    shortened; if this does not suffice, it is discarded. Draws are then selected so that the spread is the stated one.
+    shortened; if this does not suffice, it is discarded. Draws are then selected so that their spread is as stated.
 
     Raises IdentificationError: the base is free, or too few draws are consistent with this spread.
     """
@@ -278,15 +278,16 @@ def sample_parameters(
         if len(selected) >= count and np.abs(weights @ squares / weights.sum() - 1).max(initial=0) < _TOLERANCE:
             return selected[:count]
     raise IdentificationError(
-        f"samples: {len(pool)} of {_BATCHES * batch} draws from the posterior are physically consistent, too few with"
+        f"samples: {len(pool)} of {_BATCHES * batch} draws from the posterior are physically consistent, too few for"
         " the spread of the covariance; identify again with more motion, and with identify.estimator: consistent")
 
 
 def _drawing(layout: ParameterLayout, parameters: Array, root: Array, torques: Array) -> Callable[[Array], Array]:
     """Return a function from standard normal draws ``(k, p)`` to consistent parameters ``(m, p)``.
 
-    Parameters that cannot be negative come first in the Cholesky factor, those near zero before others. The sign of a
-    draw is changed if it would make one negative: its square stays, and so do correlations with later parameters.
+    Parameters that cannot be negative come first in the Cholesky factor, beginning with the parameters nearest to zero.
+    A draw that would make such a parameter negative changes its sign: the square of the draw stays, and so do the
+    correlations with later parameters.
     """
     bounded = np.unique(layout.non_negative)
     deviation = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)

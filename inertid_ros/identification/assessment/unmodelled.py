@@ -190,7 +190,8 @@ def _fitted(
 def _determined(precision: Array, slopes: Array) -> tuple[Array, Array]:
     """Precision and slopes without directions that the data do not determine.
 
-    The fit may weigh its samples unlike these. Such directions then have a negative precision, or one as small.
+    If the fit weighs its samples differently, these directions have a negative precision, or a positive precision of
+    this size.
     """
     values, axes = np.linalg.eigh(precision)
     axes = axes * (values > max(0.0, -values[0]))

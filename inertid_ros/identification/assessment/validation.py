@@ -210,7 +210,7 @@ def check_errors(
 
     Parameters
     ----------
-    prior : errors of the prior of ``equations.model``; None if the parameters are those of a URDF
+    prior : errors of the prior of ``equations.model``; None if the parameters come from a URDF
     scale : size of each channel's torque, with which errors are compared
     expected : measured error ``(c,)`` over the samples that a fit would use, and the error ``(c,)`` predicted from the
         fit's residuals and covariance

@@ -188,8 +188,8 @@ def closed_form_base_parameters(model: RobotModel) -> numeric.BaseParameters:
         The robot has geared rotors, drives that turn with several joints, a gravity compensation or mimic joints.
     """
     if model.layout.rotors or model.layout.couplings or model.layout.compensation or model.mimics:
-        raise IdentificationError("the closed form of base parameters covers neither rotors and drives that turn with"
-            " several joints nor a gravity compensation and mimic joints; use structural_base_parameters")
+        raise IdentificationError("the closed form of base parameters does not cover rotors, drives that turn with"
+            " several joints, gravity compensation or mimic joints; use structural_base_parameters")
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 

@@ -59,13 +59,14 @@ def _check_usable(equations: Equations, information: Information, names: str, un
         counts[channel.columns.tobytes()] += channel.count
     channels = zip(information.names, information.channels, unmeasured | equations.optional, strict=True)
     for name, channel, optional in channels:
-        what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
+        is_joint = name in information.layout.joints
+        what = f"joint '{name}'" if is_joint else f"'{name}'"
         if channel.count == 0:
             if optional and len(empty) < len(information.names):
                 continue
-            raise IdentificationError(
-                f"{names}: no usable sample of {what}; check that it moves: record more motion, or hold it with"
-                " robot.locked_joints (--lock JOINT=POSITION)")
+            remedy = ("record a motion of this joint, or lock it (--lock JOINT=POSITION)" if is_joint
+                else "check its measurement")
+            raise IdentificationError(f"{names}: no usable sample of {what}; {remedy}")
         if (count := counts[channel.columns.tobytes()]) <= _unknowns(channel):
             raise IdentificationError(
                 f"{names}: too few usable samples of {what} ({count}) to fit its parameters; record for at least a few"

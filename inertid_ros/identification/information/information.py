@@ -135,7 +135,7 @@ class Information:
 
     @property
     def rms_measured(self) -> Array:
-        """``(c,)`` root mean square of the measured channel."""
+        """``(c,)`` root mean square of the measured values per channel."""
         return self.rms_error(np.zeros(self.layout.size))
 
     def squared_errors(self, parameters: Array) -> Array:
@@ -347,8 +347,8 @@ class EarlierInformation:
     Attributes
     ----------
     root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
-    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
-        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+    weights : (n,), per joint torque: square root of the number of independent samples per second, divided by the
+        standard deviation of the residual [1/(N m sqrt(s)) or 1/(N sqrt(s))].
     """
 
     root: Array

@@ -203,7 +203,7 @@ def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) 
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[Indices], int, tuple[Indices, ...]]:
-    """Piece ``(N,)`` of every sample, per recording; number of pieces; longer piece of every piece, per partition.
+    """Piece ``(N,)`` of every sample, per recording; number of pieces; per partition, the longer piece of every piece.
 
     Pieces may be empty if a recording has few samples.
     """

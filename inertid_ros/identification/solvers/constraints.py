@@ -34,7 +34,7 @@ class Constraints(ConstraintOptions):
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
-    """Constraints of a configuration, with its ellipsoids, and with those of collision shapes if configured."""
+    """Constraints of a configuration, with its ellipsoids and, if configured, ellipsoids around collision shapes."""
     inside: dict[str, tuple[inertial.Ellipsoid, ...]] = {}
     if options.collision_shapes:
         inside |= collision_ellipsoids(model, options.mesh_folders, options.collision_margin)

@@ -220,9 +220,11 @@ def project_onto_residual(map_problem: MapProblem, equations: tuple[Array, Array
     far = side * np.log(10.0)
     while side * excess(far) < 0:
         if abs(far) >= _MAX_LOG_WEIGHT:
-            least = f"least squared residual of '{regularization.regularizer}' is above the bound of {bound:.6g}; raise"
-            own = f"prior's own squared residual is below the bound of {bound:.6g}; lower"
-            raise IdentificationError(f"comparison: the {least if side < 0 else own} the bound")
+            smallest = f"smallest squared residual with '{regularization.regularizer}' is above"
+            largest = "squared residual of the prior is below"
+            raise IdentificationError(
+                f"comparison: the {smallest if side < 0 else largest} the bound of {bound:.6g};"
+                f" {'raise' if side < 0 else 'lower'} the bound")
         near, far = far, side * min(2 * abs(far), _MAX_LOG_WEIGHT)
     return at(scipy.optimize.brentq(excess, near, far, xtol=_LOG_WEIGHT_TOLERANCE))
 

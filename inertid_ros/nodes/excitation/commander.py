@@ -27,7 +27,7 @@ _ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 
 
 
 class Commander(CommandInterface, Protocol):
-    """A command interface that detects that commands do not arrive; ``name`` is that of its topic or action."""
+    """A command interface that detects that commands do not arrive; ``name`` names its topic or action."""
 
     name: str
 

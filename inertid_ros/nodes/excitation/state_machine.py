@@ -221,7 +221,7 @@ class StateMachine:
     # Transitions
 
     def _update(self) -> None:
-        """Enter the state that follows from the goal's last step or its end."""
+        """Enter the state that follows from the progress or the end of the goal; without a goal, the state at rest."""
         goal = self.goal
         if goal is None:
             self._enter(self._at_rest)

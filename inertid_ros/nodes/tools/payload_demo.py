@@ -100,7 +100,7 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPa
         start = JointOrder(model.joint_names).sample(states[-1])
         if start is None:
             raise InertidError(
-                "the simulator publishes joints that differ from those of the model; see the log of the simulator")
+                "the simulator publishes other joints than the model has; see the log of the simulator")
         motion = movements(model, start.position, rng, _WORK_S)
         commands.publish(to_joint_trajectory(model.joint_names, motion))
         print("the arm works; the online node follows its parameters ...", flush=True)

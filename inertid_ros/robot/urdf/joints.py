@@ -23,7 +23,7 @@ _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 @dataclass(frozen=True)
 class Mimic:
-    """Relation of a mimic joint: its position is ``multiplier`` times that of ``leader`` plus ``offset`` [rad or m]."""
+    """Relation of a mimic joint: its position is ``multiplier * (position of leader) + offset`` [rad or m]."""
 
     leader: str
     multiplier: float = 1.0
@@ -111,7 +111,7 @@ def position_range(joint: etree._Element) -> tuple[float, float]:
 
 
 def _mimics(root: etree._Element) -> dict[str, etree._Element]:
-    """Movable joint to its ``<mimic>``; a ``<mimic>`` on a fixed joint, as in simplified robots, is ignored."""
+    """Map from joints to their ``<mimic>``; a ``<mimic>`` on a fixed joint, as in simplified robots, is ignored."""
     joints = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
     return {str(joint.get("name")): joint.find("mimic") for joint in joints if joint.find("mimic") is not None}
 
@@ -208,7 +208,7 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, rotor inertia from transmissions as Drake reads it.
+    """Map drive terms to ``(n,)`` values: friction from ``<dynamics>``, rotor inertia from transmissions as in Drake.
 
     Values that are not stated are zero. ModelError for impossible values.
     """

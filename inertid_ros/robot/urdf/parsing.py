@@ -257,7 +257,7 @@ def placement(element: etree._Element) -> pin.SE3:
 
 
 def axis(joint: etree._Element) -> np.ndarray:
-    """Unit axis of a movable joint; (1, 0, 0) without an ``<axis>``. For one without numbers, readers take zero."""
+    """Unit axis of a movable joint; (1, 0, 0) without an ``<axis>``. An ``<axis>`` without numbers is zero."""
     value = vector(joint, "axis", "xyz", (1, 0, 0) if joint.find("axis") is None else (0, 0, 0))
     length = float(np.linalg.norm(value))
     if length < 1e-9:

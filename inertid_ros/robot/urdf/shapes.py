@@ -92,11 +92,11 @@ def collision_shape(element: etree._Element, link: str, frame: tuple[int, pin.SE
 def read_shapes(root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]],
         folders: tuple[Sequence[str], Path | None],
         visual: bool = False) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
-    """Shapes of links, and two maps from link to problem: of mesh files, and of geometries and mesh paths.
+    """Shapes of links, and two maps from links to problems: with mesh files, and with geometries and mesh paths.
 
     Parameters
     ----------
-    frames : link to its frame as in :func:`collision_shape`; shapes of other links are left out.
+    frames : map from links to frames as in :func:`collision_shape`; shapes of other links are left out.
     visual : whether links without ``<collision>`` use the shapes of their ``<visual>``.
     """
     placed: list[CollisionShape] = []
@@ -294,7 +294,7 @@ def with_inertias(text: str, root: etree._Element, bodies: Sequence[str], held: 
 
 
 def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, Array]:
-    """Link to inertial parameters ``(10,)`` of its shapes; unreadable meshes are logged, unusable shapes ignored."""
+    """Parameters ``(10,)`` of the shapes of each link; unreadable meshes are logged, unusable shapes ignored."""
     frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
     shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
     for problem in unreadable.values():
@@ -317,7 +317,7 @@ def _bars(root: etree._Element, link: str) -> Array:
 
 
 def placeholders(bodies: Array) -> Mask:
-    """Flag bodies of ``(nb, 10)`` with the inertia of at least half of the bodies that is the same about every axis."""
+    """Flag bodies of ``(nb, 10)`` if half of them or more share an inertia that is equal about every axis."""
     inertia = mass_com_inertia(bodies).inertia
     size = float(np.median(np.trace(inertia, axis1=1, axis2=2))) / 3
     alike = np.abs(inertia - size * np.eye(3)).max(axis=(1, 2)) < _SAME_INERTIA * abs(size)

@@ -283,7 +283,7 @@ def add_shape(link: etree._Element, pose: pin.SE3, tag: str, attributes: Mapping
 def standing_on(text: str, link: str, rotation: Array) -> str:
     """URDF text with ``link`` fixed to a new root; joints keep their names, positions, limits and efforts.
 
-    The new root is the link ``ground``, with the origin of ``link``; ``rotation`` (3, 3) is that of ``link`` in it.
+    The new root is the link ``ground``, with the origin of ``link``; ``rotation`` (3, 3) turns ``link`` in ``ground``.
     Links between the old root and ``link`` change their frames: a URDF link has the frame of the joint to its parent.
 
     Raises

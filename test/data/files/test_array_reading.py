@@ -131,7 +131,7 @@ def _hdf5(path: Path) -> None:
     "spoil, name, message",
     [
         (_without_times, "run.mat", "without a column of time"),
-        (_of_two_runs, "run.mat", "different lengths .*tau.* 39.*; export those of one run"),
+        (_of_two_runs, "run.mat", "different lengths .*tau.* 39.*; export the arrays of one run"),
         (_cut, "run.mat", "cannot be read as MATLAB file .*; save it again"),
         (_cut, "run.parquet", "is damaged .*; export it again"),
         (_bomb, "run.mat", "expands to more than 100 times its size at its variables, unlike any recording; save"),

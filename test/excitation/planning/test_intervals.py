@@ -85,7 +85,7 @@ def test_pruning_keeps_what_adds():
     assert prune(blocks, neutral=0) == (0, 1, 2, 4, 6)
     assert rank_and_condition(np.vstack([blocks[k] for k in (0, 1, 2, 4, 6)]), 1 / 300)[0] == 4
     assert prune(blocks, neutral=2) == (0, 1, 2, 3, 4, 5, 6)
-    with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
+    with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; raise"):
         prune(blocks[:2])
 
 

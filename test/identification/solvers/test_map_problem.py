@@ -215,9 +215,9 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
 
 def test_bounds_that_cannot_be_met_are_refused():
     map_problem, (R, z), regularization = _problem(2, "entropic")
-    with pytest.raises(IdentificationError, match="the least squared residual"):
+    with pytest.raises(IdentificationError, match="the smallest squared residual"):
         project_onto_residual(map_problem, (R, z), regularization, 1e-9)
-    with pytest.raises(IdentificationError, match="prior's own squared residual"):
+    with pytest.raises(IdentificationError, match="the squared residual of the prior"):
         project_onto_residual(map_problem, (R, z), regularization, 1e12)
     with pytest.raises(IdentificationError, match="set it above zero"):
         project_onto_residual(map_problem, (R, z), regularization, 0.0)

@@ -23,11 +23,11 @@ STOPS = {
     "states late": (State.FAULT, "stamp is too old"),
     "states from the future": (State.FAULT, "stamp is in the future"),
     "states not stamped": (State.FAULT, "stamp is not set"),
-    "states seldom": (State.FAULT, "below monitor.min_rate_hz"),
+    "states too rare": (State.FAULT, "below monitor.min_rate_hz"),
     "states drift": (State.FAULT, ""),
     "effort over its limit": (State.FAULT, "needs more than its limit"),
     "controller gone": (State.FAULT, "gone"),
-    "controller deaf": (State.FAULT, "check for a collision"),  # behind its command, or too far from it
+    "controller ignores commands": (State.FAULT, "check for a collision"),  # behind its command, or too far from it
     "another commander": (State.FAULT, "another"),
     "scaling reported": (State.FAULT, "speed scaling is 70 %"),
     "scaling not reported": (State.FAULT, "falls behind its command"),

@@ -387,7 +387,7 @@ def of_robot(**values: object) -> Callable[[World, float], None]:
 
 
 EVENTS: Mapping[str, Callable[[World, float], None]] = {
-    "all well again": lambda world, _amount: world.heal(),
+    "faults cleared": lambda world, _amount: world.heal(),
     "arm": lambda world, _amount: world.arm(),
     "disarm": lambda world, _amount: world.disarm(),
     "clean up": lambda world, _amount: world.clean_up(),
@@ -407,14 +407,14 @@ EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "states late": faulty(stamp_offset=-0.2),
     "states from the future": faulty(stamp_offset=0.2),
     "states not stamped": faulty(unstamped=True),
-    "states seldom": faulty(every=6),
+    "states too rare": faulty(every=6),
     "a third of the states lost": faulty(loss=0.33),
     "one state not finite": lambda world, _amount: world.lose_a_state(),
     "states drift": faulty(drift=0.5),
     "effort over its limit": faulty(over_limit=True),
     "recorder stale": of_robot(recorder_writes=False),
     "controller gone": lambda world, _amount: (faulty(deaf=True)(world, 0), of_robot(disturber="gone")(world, 0)),
-    "controller deaf": faulty(deaf=True),
+    "controller ignores commands": faulty(deaf=True),
     "another commander": of_robot(disturber="another"),
     "scaling reported": lambda world, amount: world.scaling(round(amount, 1), True),
     "scaling not reported": lambda world, amount: world.scaling(round(amount, 1), False),
