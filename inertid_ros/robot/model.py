@@ -49,8 +49,8 @@ class RobotModel:
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. The written URDF keeps the inertia
         of these links, so that an estimate minus ``body_locked`` must be consistent.
-    drive_prior : map from drive terms to ``(n,)`` values; friction from ``<dynamics>``, default zero; rotor inertia from
-        the options, or else from transmissions.
+    drive_prior : map from drive terms to ``(n,)`` values; friction from ``<dynamics>``, default zero; rotor inertia
+        from the options, or else from transmissions.
     fitted_bodies : (nb, 10), bodies for the signal ``load`` of user terms; None: the prior.
     prior_name : what ``body_prior`` was made from, in messages.
     mimics : carried mimic joints, which move with joints of the robot, see :attr:`.RobotOptions.carried_joints`.
