@@ -133,6 +133,12 @@ def test_bodies_a_thousand_times_as_heavy_as_placeholders_are_no_motor_current()
     assert "effort_current" not in [f.cause for f in _samples_of(mistake.case)[0].findings]
 
 
+def test_magnitudes_of_joints_that_the_urdf_loads_in_one_direction_are_named():
+    """Three of four joints carry weight in the negative direction throughout."""
+    _, mistake = _drawn_by_the_benchmark("efforts are magnitudes", 40)
+    assert CAUSES["effort_magnitude"].meaning in _messages(mistake.case)
+
+
 def _drawn_by_the_benchmark(kind, seed):
     return drawn_mistake(kind, np.random.default_rng([seed, zlib.crc32(kind.encode())]))
 
