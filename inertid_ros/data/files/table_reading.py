@@ -157,7 +157,7 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
     content["joint_names"] = np.array(named, dtype=str)
     for quantity, channels in found.items():
         channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
-        content[quantity] = np.array([channels.get(joint, empty) for joint in joints]).reshape(-1, len(table)).T
+        content[quantity] = np.array([channels.get(joint, empty) for joint in joints]).reshape(len(joints), len(table)).T
     present = np.isfinite(stamps) & (~np.isnan(content["position"]).all(axis=1) | (not joints))
     content = {key: value if key == "joint_names" else value[present] for key, value in content.items()}
     return content | {"time": _seconds(np.asarray(stamps)[present])}

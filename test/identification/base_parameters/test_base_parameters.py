@@ -269,7 +269,7 @@ def test_rotors_are_left_to_numbers():
     rotor = Rotor("r", "j1", "l0", 1.0, 1.0, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     chain = _chain(("revolute", "0 0 1", "0 0 0"), ("revolute", "1 0 0", "0.5 0 0"))
     model = replace(chain, layout=replace(chain.layout, rotors=(rotor,)))
-    with pytest.raises(IdentificationError, match="neither rotors"):
+    with pytest.raises(IdentificationError, match="does not cover rotors"):
         closed_form_base_parameters(model)
     assert base_parameters_of_robot(model).names == structural_base_parameters(model).names
     assert base_parameters_of_robot(chain).names == closed_form_base_parameters(chain).names
