@@ -196,7 +196,8 @@ def test_a_pose_that_was_not_recorded_is_named(person, tmp_path, capsys):
     content["joint_names"] = np.char.replace(content["joint_names"], "left.", "hand.")
     np.savez(tmp_path / "hand.npz", **content)
     assert identify(person, "--output", tmp_path / "out", recording=tmp_path / "hand.npz") == 2
-    assert "joint_names lacks left.x, left.y, left.z, left.qx and 3 more; record the world pose" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "joint_names lacks left.x, left.y, left.z, left.qx and 3 more; record the world pose" in told
 
 
 def test_a_walking_person_is_weighed(datasets, tmp_path):

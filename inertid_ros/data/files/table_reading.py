@@ -156,8 +156,10 @@ def _content(path: Path, given: _Table) -> dict[str, np.ndarray]:
     named = [names.get(joint) or (f"joint{joint}" if joint.isdigit() else joint) for joint in joints]
     content["joint_names"] = np.array(named, dtype=str)
     for quantity, channels in found.items():
-        channels, empty = _counted_alike(joints, channels), np.full(len(table), np.nan)
-        content[quantity] = np.array([channels.get(joint, empty) for joint in joints]).reshape(len(joints), len(table)).T
+        channels, values = _counted_alike(joints, channels), np.full((len(table), len(joints)), np.nan)
+        for place, joint in enumerate(joints):
+            values[:, place] = channels.get(joint, np.nan)
+        content[quantity] = values
     present = np.isfinite(stamps) & (~np.isnan(content["position"]).all(axis=1) | (not joints))
     content = {key: value if key == "joint_names" else value[present] for key, value in content.items()}
     return content | {"time": _seconds(np.asarray(stamps)[present])}
