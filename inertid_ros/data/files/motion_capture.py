@@ -25,6 +25,7 @@ _METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 _MIN_MARKERS = 3
 _LINE_SHARE = 1e-3  # of the largest product of extents; below it the markers are on a line, which has no orientation
 _KINEMATICS = "_BodyKinematics_pos_global"  # ends the name of OpenSim's file of poses
+_MAX_FILLED_RATIO = 10  # cells of a table with lines of equal length over its cells; limits the memory
 _CUTOFF_SHARE = 0.4  # of the rate of the motion, against aliasing of forces with a higher rate
 
 
@@ -89,6 +90,8 @@ def _table(path: Path) -> tuple[list[str], Array]:
         cells = [line.split(separator) for line in lines[first:] if line]
         rows = [[float(cell.strip() or "nan") for cell in row] for row in cells]
         width = max(map(len, rows))
+        if width * len(rows) > _MAX_FILLED_RATIO * sum(map(len, rows)):
+            raise ValueError("its lines have different lengths")
     except (OSError, FormatError, ValueError, IndexError) as error:
         raise RecordingError(f"{path}: cannot be read as a file of OpenSim ({error}); export it again") from None
     return lines[:first], np.array([row + [np.nan] * (width - len(row)) for row in rows])

@@ -125,3 +125,24 @@ def test_files_that_cannot_be_used_are_refused_in_one_line(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "ezc3d", None)
     with pytest.raises(RecordingError, match="C3D needs the Python package ezc3d; pip install ezc3d"):
         load_recording(tmp_path / "walk.c3d")
+
+
+@pytest.mark.parametrize("suffix", ["trc", "sto", "mot"])
+def test_changed_files_are_read_or_refused_in_one_line(tmp_path, suffix):
+    rng, (time, poses) = np.random.default_rng(7), motion(20)
+    write_trc(tmp_path / "walk.trc", time, seen(poses))
+    names = ["time", *(f"foot_{axis}" for axis in ("X", "Y", "Z", "Ox", "Oy", "Oz"))]
+    write_sto(tmp_path / "walk.sto", names, np.column_stack([time, rng.normal(size=(20, 6))]))
+    write_mot(tmp_path / "walk_grf.mot", FAST[:100], {"1": loads(FAST[:100])})
+    changed = tmp_path / ("walk_grf.mot" if suffix == "mot" else f"walk.{suffix}")
+    whole, read = changed.read_bytes(), tmp_path / ("walk.trc" if suffix == "mot" else f"walk.{suffix}")
+    for _ in range(100):
+        text = bytearray(whole)
+        for place in rng.integers(len(text), size=rng.integers(1, 6)):
+            pieces = b"", b"\t", b"\n", b"nan", b"1e999", b"-", b"\x00", b"\t1" * 3000, text[: place // 2]
+            text[place : place + int(rng.integers(0, 40))] = pieces[rng.integers(len(pieces))]
+        changed.write_bytes(bytes(text))
+        try:
+            load_recording(read, joints=JOINTS if suffix == "trc" else RecordedJoints())
+        except RecordingError as error:
+            assert "\n" not in str(error)
