@@ -131,24 +131,25 @@ def outcome(path: Path) -> Outcome:
     ignored = IGNORED.get(path.parent.name, {})
     options = attrs.evolve(PLANNING, collision=attrs.evolve(PLANNING.collision, ignored=ignored))
     motions = plan(truth, ExcitationConfiguration(limits=LimitOptions(effort=efforts), excitation=options))
-    arm, terms = compiled_arm(path, truth), ("rotor_inertia", "viscous", "coulomb")
+    arm, prior = compiled_arm(path, truth), truth.drive_prior
     difference = torque_difference(arm, truth)
-    drives = Drives(*(truth.drive_prior[term] for term in terms), offset=np.zeros(truth.joints))
+    drives = Drives(prior["rotor_inertia"], prior["viscous"], prior["coulomb"], offset=np.zeros(truth.joints))
     with mock.patch("inertid_ros.simulation.simulated_robot.build_mujoco", return_value=arm):
         robot = Arm(truth, drives=drives, start=motions[0].plan.position[0])
     train, held_out = (simulate(robot, motion.plan) for motion in motions)
     given = truth.with_prior_bodies(perturb(truth, np.random.default_rng(0)))
-    given = replace(given, drive_prior={term: OFF * values for term, values in truth.drive_prior.items()})
+    given = replace(given, drive_prior={term: OFF * values for term, values in prior.items()})
     done = calibrate(given, [train], [held_out])
     estimate, samples = done.estimate, done.held_out
     true = np.concatenate([robot.bodies.ravel(), *(robot.drives.term(term) for term in estimate.layout.drive_terms)])
-    errors = [torque_errors(estimate.equations, parameters, samples).relative_error
-        for parameters in (estimate.prior, estimate.parameters, true)]
+    given_error, identified_error, true_error = (torque_errors(estimate.equations, parameters, samples).relative_error
+        for parameters in (estimate.prior, estimate.parameters, true))
     masses = [estimate.layout.body(body).start for body in range(len(truth.link_names))]
     low, high = estimate.interval[masses].T
     within = int(np.sum((low <= true[masses]) & (true[masses] <= high)))
-    return Outcome(truth.joints, len(all_locked(truth)), motions[0].inspection.condition_number, difference, *errors,
-        within, len(masses), done.gate.verdict.value, time.perf_counter() - began)
+    condition, seconds = motions[0].inspection.condition_number, time.perf_counter() - began
+    return Outcome(truth.joints, len(all_locked(truth)), condition, difference, given_error, identified_error, true_error,
+        within, len(masses), done.gate.verdict.value, seconds)
 
 
 def recorded(file: Path | None) -> dict[str, dict[str, Any]]:
