@@ -148,8 +148,8 @@ def outcome(path: Path) -> Outcome:
     low, high = estimate.interval[masses].T
     within = int(np.sum((low <= true[masses]) & (true[masses] <= high)))
     condition, seconds = motions[0].inspection.condition_number, time.perf_counter() - began
-    return Outcome(truth.joints, len(all_locked(truth)), condition, difference, given_error, identified_error, true_error,
-        within, len(masses), done.gate.verdict.value, seconds)
+    return Outcome(truth.joints, len(all_locked(truth)), condition, difference, given_error, identified_error,
+        true_error, within, len(masses), done.gate.verdict.value, seconds)
 
 
 def recorded(file: Path | None) -> dict[str, dict[str, Any]]:
