@@ -66,15 +66,13 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
     ``(N, n + couplings)`` for Coulomb friction of all drives, joints first, and ``(N, n)`` for Stribeck friction (zero
     for joints without Stribeck friction). If ``samples.undecimated`` is None, the velocity of the samples is used.
     """
-    def columns(velocity: Array) -> Array:
-        return _columns(layout, velocity)
-
-    drives = len(layout.drive_ratios)
     if samples.undecimated is None:
-        dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
+        dry = _columns(layout, samples.v[:, samples.v.shape[1] - len(layout.joints) :])
     else:
         shapes = (layout.drive_ratios, layout.transition_speed, layout.with_stribeck, layout.stribeck_speed)
-        dry = samples.undecimated.filtered(columns, tuple(shape.tobytes() for shape in shapes))
+        key = tuple(shape.tobytes() for shape in shapes)
+        dry = samples.undecimated.filtered(lambda velocity: _columns(layout, velocity), key)
+    drives = len(layout.drive_ratios)
     return dry[:, :drives], dry[:, drives:]
 
 
